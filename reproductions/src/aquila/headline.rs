@@ -24,7 +24,7 @@ const GAP: u64 = 20;
 const FIBRES: [(Fibres, &str); 2] =
     [(Fibres::Grid, "by the layout of racks"), (Fibres::Metres(100), "100 m each")];
 
-/// A choice that the paper leaves open (marked S in the ledger), another way.
+/// A choice that the paper leaves open (Aquila's README has them by number), another way.
 pub(super) type Choice = (&'static str, &'static str, fn(&mut Rma));
 
 /// All of them; the first is ours.

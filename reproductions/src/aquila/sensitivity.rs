@@ -153,7 +153,7 @@ mod tests {
     use super::super::headline::CHOICES;
     use super::*;
 
-    /// Choices marked S in the ledger, whose sensitivity is to be shown with headline figures; and why some are in neither
+    /// Choices, by their numbers in Aquila's README, whose sensitivity is to be shown with headline figures; and why some are in neither
     /// table.
     const MARKED: [(&str, &str); 22] = [
         ("U02", ""),

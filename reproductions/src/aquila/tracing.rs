@@ -19,7 +19,7 @@ use crate::spread::{Pulse, spread_anew};
 use crate::{Effort, Failure, Findings, Watch};
 
 /// Traced packets of a run, one size after the other until the fault is named; the last is the most that it may take
-/// (the ledger's X23).
+/// (our choice).
 const PACKETS: [u64; 7] = [30, 100, 300, 1_000, 2_000, 5_000, 10_000];
 const MOST: u64 = PACKETS[PACKETS.len() - 1];
 /// Packets of "more than 1 KB" on average (§3.3). Unit: bytes.

@@ -1,6 +1,6 @@
 //! A store of keys and values that clients read by remote memory: CliqueMap.
 //!
-//! Models: Aquila §5.1, §5.2 (Figs. 8, 9, 11), after the ledger's C.1. **Our choice** (U41): a lookup takes the client
+//! Models: Aquila §5.1, §5.2 (Figs. 8, 9, 11). **Our choice** (U41): a lookup takes the client
 //! some time, reads a bucket of the index, then the value, which depends on it, and checks that. With three replicas
 //! it reads three buckets, waits until most agree, and takes the value from the first that answered. A client that
 //! sleeps until an answer is there takes some time to wake (§6: that is what legacy applications wait for); one that
