@@ -36,7 +36,7 @@ const SENDERS: u64 = 5;
 const AT_ONCE: u64 = 6;
 /// Within so long all messages of a microburst begin: fitted to RDS's losses (Fig. 1c) in full runs. Within less RDS
 /// collapses sooner or later.
-const APART: &str = "26 us";
+const APART: &str = "26.5 us";
 /// Another such time (our choice): what a port has room for has gone by a third.
 const FAR_APART: &str = "40 us";
 
@@ -165,7 +165,7 @@ pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Fai
     let drawn = [pl2, rds, random, random_rds];
     let blocks = vec![Block::Plots(plots(&drawn)), summary(&names, &runs)];
     let text = "Five hosts send messages of 61 KiB to the sixth, 18 Gbps each with all that Ethernet adds: six at \
-                once, each 170.82 µs, that begin within 25 or 40 µs; at random; or each host one at a random moment of \
+                once, each 170.82 µs, that begin within 26.5 or 40 µs; at random; or each host one at a random moment of \
                 each 28.47 µs (paced).";
     Ok(findings("Microbursts", text, blocks, sheet))
 }
