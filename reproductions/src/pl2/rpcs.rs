@@ -40,6 +40,7 @@ impl Calls {
         let latency = |call: &Call| call.end.unwrap_or(seconds) - call.start;
         Latencies {
             seconds: calls.iter().map(latency).collect(),
+            cut_off: calls.len() - ended,
             rate: ended as f64 / (seconds - from),
         }
     }
@@ -75,6 +76,8 @@ impl Sink for Calls {}
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub(super) struct Latencies {
     seconds: Vec<f64>,
+    /// How many the end cut off.
+    cut_off: usize,
     /// Calls that ended, a second.
     pub(super) rate: f64,
 }
@@ -82,6 +85,11 @@ pub(super) struct Latencies {
 impl Latencies {
     pub(super) fn quantile(&self, share: f64) -> f64 {
         quantile(&self.seconds, share)
+    }
+
+    /// Whether so many calls were cut off that the quantile is a lower bound: how long they would have taken is not known.
+    pub(super) fn is_bound(&self, share: f64) -> bool {
+        self.cut_off as f64 > (1.0 - share) * self.seconds.len() as f64
     }
 }
 
@@ -124,6 +132,7 @@ mod tests {
         let expected = [10e-6, 4e-6, 6e-6];
         assert!(all.seconds.iter().zip(expected).all(|(found, us)| (found - us).abs() < 1e-12));
         assert!((all.rate - 2.0 / 20e-6).abs() < 1e-3);
+        assert!(all.is_bound(0.99) && !all.is_bound(0.5), "one of three was cut off");
         let late = calls.after(10e-6, 20e-6);
         assert_eq!((late.seconds.len(), late.rate.round()), (2, 100_000.0));
     }
