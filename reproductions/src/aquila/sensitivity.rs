@@ -153,8 +153,8 @@ mod tests {
     use super::super::headline::CHOICES;
     use super::*;
 
-    /// Choices, by their numbers in Aquila's README, whose sensitivity is to be shown with headline figures; and why some are in neither
-    /// table.
+    /// Choices, by their numbers in Aquila's README, whose sensitivity is to be shown with headline figures; and why
+    /// some are in neither table.
     const MARKED: [(&str, &str); 22] = [
         ("U02", ""),
         ("U03", ""),

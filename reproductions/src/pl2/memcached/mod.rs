@@ -44,6 +44,13 @@ fn p99(run: &Carried) -> f64 {
     run.calls.quantile(0.99)
 }
 
+/// The mean over runs of their 99th percentiles; a lower bound where the end of one cut off the calls that decide.
+fn tail(runs: &[Carried]) -> Measured {
+    let is_bound = runs.iter().any(|run| run.calls.is_bound(0.99));
+    let measured = if is_bound { Measured::at_least } else { Measured::mean };
+    measured(&over(runs, p99))
+}
+
 fn rate(run: &Carried) -> f64 {
     run.calls.rate
 }
@@ -84,7 +91,7 @@ pub(super) fn beside_tcp(effort: Effort, watch: &mut Watch<'_>) -> Result<Findin
     let free = [8, 9].map(|case| swept.at(first + case));
     let idle = quotients(&over(free[0], rate), &over(swept.with(CUBIC, 0), rate));
     put("idle-free", Measured::mean(&idle));
-    put("p99-pl2-free", Measured::mean(&over(free[1], p99)));
+    put("p99-pl2-free", tail(free[1]));
     put("idle-latency", Measured::mean(&between(0, p99, [PL2, CUBIC])));
     put("one-load", Measured::mean(&over(swept.with(CUBIC, 1), |run| run.background)));
     put("one", Measured::mean(&between(1, rate, [PL2, CUBIC])));
@@ -100,8 +107,8 @@ pub(super) fn beside_tcp(effort: Effort, watch: &mut Watch<'_>) -> Result<Findin
     put("more-unreserved", more(swept.at(first + 5)));
     put("more-grants", more(swept.at(first + 10)));
     put("rate", Measured::mean(&between(4, rate, [PL2, CUBIC])));
-    put("p99-pl2", Measured::mean(&over(swept.with(PL2, 4), p99)));
-    put("p99-cubic", Measured::mean(&over(swept.with(CUBIC, 4), p99)));
+    put("p99-pl2", tail(swept.with(PL2, 4)));
+    put("p99-cubic", tail(swept.with(CUBIC, 4)));
     put("p99-ratio", Measured::mean(&between(4, p99, [CUBIC, PL2])));
     let drops: Vec<f64> =
         (0..=4).flat_map(|hosts| over(swept.with(PL2, hosts), |run| run.drops)).collect();
@@ -110,7 +117,7 @@ pub(super) fn beside_tcp(effort: Effort, watch: &mut Watch<'_>) -> Result<Findin
     let words = runs.map(|seconds| Unit::Seconds.format(seconds)).join(" and ");
     put("small", Measured::shape(words, Shape::of(runs[PL2] < runs[CUBIC])));
     let [linux, ingress] = [swept.at(first + 2), swept.at(first + 3)];
-    put("p99-linux", Measured::mean(&over(linux, p99)));
+    put("p99-linux", tail(linux));
     put("loss-ingress", Measured::largest(&over(ingress, |run| run.drops)));
     let text = "One client asks for values of 4 KiB, one at a time, beside up to four hosts that each \
                 send it 12 TCP flows that never end; the first of them is memcached's own.";
@@ -131,15 +138,12 @@ pub(super) fn beside_udp(effort: Effort, watch: &mut Watch<'_>) -> Result<Findin
     cases.extend((2..=4).map(grants));
     let swept = Swept::carry(&cases, effort, watch)?;
     let mut put = |word: &str, measured| sheet.measure(&format!("fig5.{word}"), measured);
-    put("p99-pl2", Measured::mean(&over(swept.with(PL2, 4), p99)));
-    put("p99-few", Measured::mean(&over(swept.at(beside_tcp + 1), p99)));
-    put("p99-pl2-free", Measured::mean(&over(swept.at(beside_tcp + 2), p99)));
+    put("p99-pl2", tail(swept.with(PL2, 4)));
+    put("p99-few", tail(swept.at(beside_tcp + 1)));
+    put("p99-pl2-free", tail(swept.at(beside_tcp + 2)));
     let medians = [4, 0].map(|hosts| over(swept.with(PL2, hosts), |run| run.calls.quantile(0.5)));
     put("median", Measured::mean(&quotients(&medians[0], &medians[1])));
-    let cubic = swept.with(CUBIC, 4);
-    let is_bound = cubic.iter().any(|run| run.calls.is_bound(0.99));
-    let tail = if is_bound { Measured::at_least } else { Measured::mean };
-    put("p99-cubic", tail(&over(cubic, p99)));
+    put("p99-cubic", tail(swept.with(CUBIC, 4)));
     for hosts in 2..=4 {
         put(&format!("rate-{hosts}"), Measured::mean(&over(swept.with(CUBIC, hosts), rate)));
         let background = over(swept.with(PL2, hosts), |run| run.background);
