@@ -34,6 +34,8 @@ const REPAIR: u64 = 12;
 const OVER: u64 = 14;
 /// How often losses are looked at.
 const STEP: Span = Span::from_ns(50);
+/// Such looks until 2 us after the failure.
+const LATE: usize = 40;
 
 /// What fails.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -58,6 +60,8 @@ const ALL: [(What, &str); 3] = [
 struct Reaction {
     /// Cells lost by 50 ns since the failure, until repair.
     losses: Vec<u64>,
+    /// Those of them that had come round by another pod.
+    round: Vec<u64>,
     /// Cells lost after repair.
     after: u64,
     /// Cells neither delivered nor lost at the end.
@@ -114,15 +118,16 @@ fn react(
             cells.of(end.tin).break_link(end.tin, end.port, us(FAIL));
         }
     }
-    let mut losses = Vec::new();
-    let mut before = cells.counts().lost_at_dead_links;
+    let (mut losses, mut round) = (Vec::new(), Vec::new());
+    let mut before = cells.counts();
     let mut now = us(FAIL);
     while now < us(REPAIR) {
         now += STEP;
         cells.run(now);
-        let lost = cells.counts().lost_at_dead_links;
-        losses.push(lost - before);
-        before = lost;
+        let counts = cells.counts();
+        losses.push(counts.lost_at_dead_links - before.lost_at_dead_links);
+        round.push(counts.lost_beyond_first_pod - before.lost_beyond_first_pod);
+        before = counts;
         if pulse.at(losses.len() as f64 / 200.0).is_break() {
             return Err(Failure::Interrupted);
         }
@@ -138,20 +143,22 @@ fn react(
     let gone = counts.delivered + counts.lost_at_dead_links + counts.discarded;
     Ok(Reaction {
         losses,
+        round,
         after: counts.lost_at_dead_links - repaired,
         stuck: counts.injected - gone,
     })
 }
 
 impl Reaction {
-    /// Until when cells go to dead links at more than a tenth of the rate that they did at first, in s: in the first
-    /// step what was on wires and in queues is lost as well.
+    /// Until when cells go to dead links at more than a tenth of the rate that they did at first. Unit: s.
     fn avoided(&self) -> f64 {
-        let first = self.losses[1..5].iter().sum::<u64>() as f64 / 4.0;
-        let is_more =
-            |window: &[u64]| window.iter().sum::<u64>() as f64 / window.len() as f64 > first * 0.1;
-        let last = self.losses.windows(10).rposition(is_more).unwrap_or(0);
-        last as f64 * STEP.as_seconds()
+        until_avoided(&self.losses)
+    }
+
+    /// The same of cells that are in the pod that they come from.
+    fn avoided_at_first(&self) -> f64 {
+        let both = self.losses.iter().zip(&self.round);
+        until_avoided(&both.map(|(lost, round)| lost - round).collect::<Vec<_>>())
     }
 
     fn lost(&self) -> f64 {
@@ -160,8 +167,22 @@ impl Reaction {
 
     /// Cells lost from 2 us after the failure until the tables change.
     fn late(&self) -> f64 {
-        self.losses[40..].iter().sum::<u64>() as f64
+        self.losses[LATE..].iter().sum::<u64>() as f64
     }
+
+    fn late_round(&self) -> f64 {
+        self.round[LATE..].iter().sum::<u64>() as f64
+    }
+}
+
+/// Until when losses, by step, are more than a tenth of those at first, for half a microsecond. Those of the first step
+/// do not count: what was on wires and in queues is lost as well. Unit: s.
+fn until_avoided(losses: &[u64]) -> f64 {
+    let first = losses[1..5].iter().sum::<u64>() as f64 / 4.0;
+    let is_more =
+        |window: &[u64]| window.iter().sum::<u64>() as f64 / window.len() as f64 > first * 0.1;
+    let last = losses.windows(10).rposition(is_more).unwrap_or(0);
+    last as f64 * STEP.as_seconds()
 }
 
 /// Failures under load.
@@ -182,6 +203,8 @@ pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Fai
     for (what, word) in ["link", "cable", "bundle"].into_iter().enumerate() {
         let avoided = of((0, what), Reaction::avoided);
         sheet.measure(&format!("failures.{word}"), Measured::largest(&avoided));
+        let at_first = of((0, what), Reaction::avoided_at_first);
+        sheet.measure(&format!("failures.{word}-first-pod"), Measured::largest(&at_first));
     }
     let share: Vec<f64> = of((0, 2), Reaction::late)
         .iter()
@@ -216,6 +239,7 @@ pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Fai
             mean(Reaction::avoided),
             mean(Reaction::lost),
             mean(Reaction::late),
+            mean(Reaction::late_round),
         ]
     };
     let columns = [
@@ -224,6 +248,7 @@ pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Fai
         ("avoided", "Avoided after", Unit::Seconds),
         ("lost", "Lost in 6 us", Unit::Cells),
         ("late", "of these after 2 us", Unit::Cells),
+        ("round", "of these, had come round by another pod", Unit::Cells),
     ];
     let blocks = vec![
         Block::Plots(vec![plot(

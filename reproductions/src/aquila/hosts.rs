@@ -23,6 +23,10 @@ const HALF: u64 = 288;
 enum What {
     /// Every host sends all it can, to all others in turn by chance.
     Full,
+    /// The same in messages of one packet.
+    Packets,
+    /// The same where a port asks for four times as much before it is there.
+    Asking,
     /// Every host sends to one other all it can.
     Permuted,
     /// The same in a Clique with four links between two pods, as much as a NIC takes.
@@ -42,7 +46,15 @@ fn measure(
     let mut settings =
         vec![("fabric.hosts_per_tin", json!(each)), ("fabric.nodes", json!(TINS * each))];
     match what {
-        What::Full => return sent(each, times, seed, pulse),
+        What::Full => return sent(each, ("64 KB", &[]), times, seed, pulse),
+        What::Packets => return sent(each, ("4 KB", &[]), times, seed, pulse),
+        What::Asking => {
+            let more = [
+                ("fabric.ip.egress_buffer", json!("1 MB")),
+                ("fabric.ip.window", json!("256 KiB")),
+            ];
+            return sent(each, ("64 KB", &more), times, seed, pulse);
+        }
         What::Permuted => {}
         What::Wide => {
             settings.push(("fabric.profile", json!("half")));
@@ -82,18 +94,20 @@ fn messages(gbps: f64, size: &str) -> Value {
 /// filled, for 200 us (ten times as long for `times` 10). Unit: bit/s.
 fn sent(
     each: u64,
+    (size, more): (&str, &[(&'static str, Value)]),
     times: u64,
     seed: u64,
     pulse: &mut crate::spread::Pulse<'_>,
 ) -> Result<f64, Failure> {
     let span = 200 * times;
     let mut until = |us: u64| -> Result<f64, Failure> {
-        let settings = [
+        let mut settings = vec![
             ("fabric.hosts_per_tin", json!(each)),
             ("fabric.nodes", json!(TINS * each)),
-            ("workload", messages(110.0 / each as f64, "64 KB")),
+            ("workload", messages(110.0 / each as f64, size)),
             ("run.time", json!(format!("{us} us"))),
         ];
+        settings.extend_from_slice(more);
         Ok(number(&runs::run(&FILE.with(&settings, seed)?, pulse)?, "bytes.delivered"))
     };
     let bytes = until(200 + span)? - until(200)?;
@@ -103,8 +117,9 @@ fn sent(
 /// One and two hosts at a TiN.
 pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Failure> {
     let mut sheet = Sheet::read(include_str!("../../aquila/hosts.claims.toml"));
-    let both = [What::Full, What::Permuted, What::Light].map(|what| [(what, 1), (what, 2)]);
-    let cases: Vec<_> = both.into_iter().flatten().chain([(What::Wide, 1)]).collect();
+    let both = [What::Full, What::Packets, What::Permuted, What::Light];
+    let both = both.map(|what| [(what, 1), (what, 2)]).into_iter().flatten();
+    let cases: Vec<_> = both.chain([(What::Asking, 2), (What::Wide, 1)]).collect();
     let jobs = with_seeds(&cases, SEEDS);
     let found = spread(&jobs, watch, |&(case, seed), pulse| measure(case, effort, seed, pulse))?;
     let of = |wanted: (What, u64)| -> Vec<f64> {
@@ -114,6 +129,9 @@ pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Fai
     let (one, two) = (of((What::Full, 1)), of((What::Full, 2)));
     sheet.measure("hosts.one", Measured::mean(&one));
     sheet.measure("hosts.two", Measured::mean(&two));
+    sheet.measure("hosts.one-packets", Measured::mean(&of((What::Packets, 1))));
+    sheet.measure("hosts.two-packets", Measured::mean(&of((What::Packets, 2))));
+    sheet.measure("hosts.two-asking", Measured::mean(&of((What::Asking, 2))));
     sheet.measure("hosts.one-permutation", Measured::mean(&of((What::Permuted, 1))));
     sheet.measure("hosts.two-permutation", Measured::mean(&of((What::Permuted, 2))));
     sheet.measure("hosts.one-half", Measured::mean(&of((What::Wide, 1))));

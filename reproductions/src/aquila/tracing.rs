@@ -33,18 +33,36 @@ enum Kind {
     /// A link that drops all, or a tenth, of what it carries; packets between random TiNs.
     Dead,
     Lossy,
+    /// The same; packets to a pod that such packets are missing in: one that some of those over the link go to.
+    DeadOfPod,
+    LossyOfPod,
     /// An entry that leads elsewhere; packets between random TiNs.
     Entry,
     /// The same; packets to the pod that is complained about.
     EntryOfPod,
 }
 
-const KINDS: [(Kind, &str, &str); 4] = [
+const KINDS: [(Kind, &str, &str); 6] = [
     (Kind::Dead, "dead", "a link drops all cells, packets to anywhere"),
     (Kind::Lossy, "lossy", "a link drops a tenth of them, packets to anywhere"),
+    (Kind::DeadOfPod, "dead-of-pod", "a link drops all cells, packets to a pod behind it"),
+    (Kind::LossyOfPod, "lossy-of-pod", "a link drops a tenth of them, packets to a pod behind it"),
     (Kind::Entry, "entry", "an entry leads elsewhere, packets to anywhere"),
     (Kind::EntryOfPod, "entry-of-pod", "an entry leads elsewhere, packets to the pod it is about"),
 ];
+
+impl Kind {
+    /// Of a link: how much of what it carries it drops, and whether packets are of one pod.
+    const fn losses(self) -> Option<(f64, bool)> {
+        match self {
+            Self::Dead => Some((1.0, false)),
+            Self::Lossy => Some((0.1, false)),
+            Self::DeadOfPod => Some((1.0, true)),
+            Self::LossyOfPod => Some((0.1, true)),
+            Self::Entry | Self::EntryOfPod => None,
+        }
+    }
+}
 
 /// A planted fault: what it is, what should be named, and the pod that packets go to.
 struct Case {
@@ -73,11 +91,11 @@ fn plant(clique: &Clique, journeys: &[Journey], kind: Kind, stream: &mut Stream)
         let step = journey.steps[stream.below(journey.steps.len() as u64) as usize];
         let Some((_, rvc)) = class_of(step.input_vc).filter(|_| crosses(&step)) else { continue };
         let (tin, port) = (step.tin, step.input);
-        if matches!(kind, Kind::Dead | Kind::Lossy) {
-            let share = if kind == Kind::Dead { 1.0 } else { 0.1 };
+        if let Some((share, is_of_pod)) = kind.losses() {
             let port = step.output;
             let planted = Planted::Loss(Far { tin, port }, share);
-            return Case { planted, culprit: Culprit::Link { tin, port }, pod: None };
+            let pod = is_of_pod.then(|| journey.to.pod());
+            return Case { planted, culprit: Culprit::Link { tin, port }, pod };
         }
         let (pod, place) = shape.split(tin);
         let Component::Far(component) = component(&shape, pod, place, journey.to) else { continue };
@@ -133,7 +151,7 @@ pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Fai
     let mut sheet = Sheet::read(include_str!("../../aquila/tracing.claims.toml"));
     let (shapes, faults) = match effort {
         Effort::Quick => ([(&Shape::MINI, "mini")].to_vec(), 8),
-        Effort::Full => ([(&Shape::MINI, "mini"), (&Shape::FULL, "full")].to_vec(), 100),
+        Effort::Full => ([(&Shape::MINI, "mini"), (&Shape::FULL, "full")].to_vec(), 50),
     };
     let cliques: Vec<_> =
         shapes.iter().map(|&(shape, _)| Clique::new(shape, Fibres::Grid)).collect();
@@ -166,8 +184,8 @@ pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Fai
     let names: Vec<&str> = shapes.iter().map(|&(_, name)| name).collect();
     let text = "IP packets of 1 KB between random TiNs of a Clique that does little else; all are traced, and a \
                 fault is on the way of some. The collector knows the wiring and the tables as they are meant to be, \
-                and hears records of TiNs. A rule that traces packets to one pod alone (M903) finds an entry for that \
-                pod sooner than packets to anywhere do.";
+                and hears records of TiNs. A rule that traces packets to one pod alone (M903) finds what is wrong on \
+                ways to it sooner than one that traces packets to anywhere.";
     let blocks = drawn(&names, faults, &of);
     Ok(findings("Faults that tracing finds", text, blocks, sheet))
 }

@@ -10,6 +10,7 @@ use super::settings::{CELL_UNITS, RECEIVE, TICK_PS};
 use super::shared::Shared;
 use super::tin::{LANES, Tin, UNDECIDED, at, channels};
 use super::traced::NOWHERE;
+use crate::link::classes::class_of;
 use crate::topology::PortKind;
 
 impl Tin {
@@ -147,6 +148,9 @@ impl Tin {
         }
         if self.discards(shared, output) {
             shared.counts.lost_at_dead_links += 1;
+            // Its next channel is another than the first (M303).
+            let is_beyond = class_of(onward as u8).is_some_and(|(_, rvc)| rvc > 0);
+            shared.counts.lost_beyond_first_pod += u64::from(is_beyond);
             return shared.discard(index, Outcome::DeadLink);
         }
         let queued = &mut self.queued[onward][output];

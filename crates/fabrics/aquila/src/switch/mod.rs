@@ -223,6 +223,8 @@ pub struct Counts {
     pub payload_errors: u64,
     /// Cells that waited for a link, or were on it, when it went down, or came for it later.
     pub lost_at_dead_links: u64,
+    /// Of these, cells for which a link that was down was chosen beyond the pod that they come from.
+    pub lost_beyond_first_pod: u64,
     /// Cells that links lost without a word ([`Switches::set_silent_loss`]).
     pub lost_silently: u64,
     /// Cells for which there was no room: only without credits ([`Link::credits`](crate::config::Link)).
@@ -261,6 +263,7 @@ impl Counts {
         self.header_errors += other.header_errors;
         self.payload_errors += other.payload_errors;
         self.lost_at_dead_links += other.lost_at_dead_links;
+        self.lost_beyond_first_pod += other.lost_beyond_first_pod;
         self.lost_silently += other.lost_silently;
         self.dropped_full += other.dropped_full;
         self.fifo_max = self.fifo_max.max(other.fifo_max);
