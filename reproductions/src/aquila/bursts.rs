@@ -211,30 +211,21 @@ fn causes(
             of((pair, 0)).iter().zip(of((pair, 1))).map(|(full, half)| full / half).collect();
         sheet.measure(id, Measured::mean(&worse));
     }
-    // Terminals as fast as the line of the NIC; that line so slow that a burst with its headers is less than four
-    // links between pods; and that, from TiNs that own none of them.
-    let mut fed = Settings::default();
-    fed.switch.terminal_rate = Rate::from_gbps(25);
-    let narrow = Ip { port_rate: Rate::from_gbps(90), ..Ip::default() };
-    let variants: [(&str, Pair, Settings, Ip); 3] = [
-        ("fig10.longer-fed", pair, fed, Ip::default()),
-        ("fig10.longer-narrow", pair, Settings::default(), narrow.clone()),
-        ("fig10.longer-narrow-far", pair_without_link, Settings::default(), narrow),
-    ];
-    for (id, pairs, settings, ip) in variants {
-        let cases: Vec<(usize, u64)> =
-            (0..2).flat_map(|which| [(which, 4), (which, 2_000)]).collect();
-        let jobs = with_seeds(&cases, SEEDS);
-        let found = spread(&jobs, watch, |&((which, size), seed), pulse| {
-            let what = (size, many(effort, size));
-            Ok(messages_of(pairs, &cliques[which], (&settings, &ip), what, seed, pulse)?.detours)
-        })?;
-        let mean = |case: (usize, u64)| {
-            let all = jobs.iter().zip(&found).filter(|((other, _), _)| *other == case);
-            Spread::of(&all.map(|(_, &share)| share).collect::<Vec<_>>()).mean
-        };
-        sheet.measure(id, longer(&mean));
-    }
+    // A line of the NIC so slow that a burst with its headers is less than four links between pods, from TiNs that own
+    // none of them.
+    let (settings, narrow) =
+        (Settings::default(), Ip { port_rate: Rate::from_gbps(90), ..Ip::default() });
+    let cases: Vec<(usize, u64)> = (0..2).flat_map(|which| [(which, 4), (which, 2_000)]).collect();
+    let jobs = with_seeds(&cases, SEEDS);
+    let found = spread(&jobs, watch, |&((which, size), seed), pulse| {
+        let (how, what) = ((&settings, &narrow), (size, many(effort, size)));
+        Ok(messages_of(pair_without_link, &cliques[which], how, what, seed, pulse)?.detours)
+    })?;
+    let mean = |case: (usize, u64)| {
+        let all = jobs.iter().zip(&found).filter(|((other, _), _)| *other == case);
+        Spread::of(&all.map(|(_, &share)| share).collect::<Vec<_>>()).mean
+    };
+    sheet.measure("fig10.longer-narrow-far", longer(&mean));
     Ok(())
 }
 

@@ -10,9 +10,10 @@
 pub mod ip;
 
 use aquila::address::ENDPOINTS_MAX;
-use aquila::tables::compute::{input, slots};
+use aquila::tables::compute::input;
 use aquila::tables::condition::State;
 use aquila::tables::flows::Flows;
+use aquila::tables::slots::Slots;
 use aquila::tables::{
     Builder, Condition, Escape, NONE, OTHER_SLOTS, ROUTING_VCS, Row, Tables, components, terminals,
 };
@@ -107,12 +108,13 @@ pub fn expand(solution: &Solution<'_>, tin: u16, image: &mut RegisterFile) {
         image.set(TERMINAL, [endpoint.into()], u64::from_be_bytes(row.minimal));
     }
     expand_escape(topology, escape, tin, image);
+    let slots = Slots::of(topology, tin);
     for port in 0..shape.ports() {
         let Some((class, back)) = input(topology, condition, tin, port) else { continue };
         for rvc in class.channels() {
             for component in 0..components(shape) {
                 let flow = flows.get(tin, class, rvc, component).without(back);
-                let row = slots(shape, flow, component);
+                let row = slots.row(flow, component);
                 let at = [port.into(), rvc.into(), place(shape, component).into()];
                 image.set(ROUTE, at, row_bytes(&row));
             }

@@ -108,10 +108,12 @@ fn x06_x08_i62_a_read_alone_crosses_twice() {
         };
         let took = issue.execution().unwrap().as_ps();
         let ways = (1..=3).flat_map(|out| (1..=3).map(move |back| (out, back)));
-        // Credit for the request, which is told 200 ns later, may be on the wire before the response.
+        // What was granted and what was sent on a channel in use is told again (M216), in two ordered sets, and may be on
+        // the wire of each of three links before a cell; and what waits for that goes at a cycle.
         let sets = |&(out, back): &(u64, u64)| took.wrapping_sub(expected(out, back));
         let way = ways.into_iter().min_by_key(sets).unwrap();
-        assert!(sets(&way) <= 3 * 2_560, "to {to}: {took} ps");
+        let most = (2 * 3 * 2_560_u64).next_multiple_of(2_500);
+        assert!(sets(&way) <= most, "to {to}: {took} ps");
         exact += u32::from(sets(&way) == 0);
         longest += u32::from(way == (3, 3) && is_far);
     }

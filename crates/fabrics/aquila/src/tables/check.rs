@@ -12,7 +12,7 @@ use thiserror::Error;
 use super::condition::State;
 use super::{Component, Condition, NONE, ROUTING_VCS, Row, Tables, component, next_rvc};
 use crate::address::{Address, Endpoint};
-use crate::tables::compute::ports;
+use crate::tables::slots::ports;
 use crate::topology::{PortKind, Topology};
 use crate::turns::{self, HopType, TurnTable};
 

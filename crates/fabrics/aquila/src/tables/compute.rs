@@ -14,9 +14,8 @@
 
 use super::condition::State;
 use super::flows::{Flow, Flows, InputClass};
-use super::{
-    Builder, Condition, Escape, MINIMAL_SLOTS, NONE, OTHER_SLOTS, Row, Tables, components,
-};
+use super::slots::{Slots, ports};
+use super::{Builder, Condition, Escape, Tables, components};
 use crate::topology::{PortKind, Shape, Topology};
 use crate::turns::{HopType, TurnTable};
 
@@ -34,6 +33,7 @@ pub fn expand(topology: &Topology, condition: &Condition, flows: &Flows) -> Tabl
     let shape = topology.shape();
     let mut builder = Builder::new(shape, Escape::compute(topology, condition));
     for tin in (0..shape.tins()).filter(|&tin| condition.tin(tin) != State::Dead) {
+        let slots = Slots::of(topology, tin);
         // Ports that have the same tables: all terminal ones, and those that lead to the same TiN.
         let mut known: Vec<(InputClass, u64, u8)> = Vec::new();
         for port in 0..shape.ports() {
@@ -50,7 +50,7 @@ pub fn expand(topology: &Topology, condition: &Condition, flows: &Flows) -> Tabl
             for rvc in class.channels() {
                 let flow = |component| flows.get(tin, class, rvc, component).without(back);
                 let block = (0..components(shape))
-                    .map(|component| builder.row(slots(shape, flow(component), component)))
+                    .map(|component| builder.row(slots.row(flow(component), component)))
                     .collect();
                 let block = builder.block(block);
                 builder.install(tin, port, rvc, block);
@@ -93,58 +93,6 @@ fn toward(topology: &Topology, tin: u16, to: u16) -> u64 {
     let ports = 0..topology.shape().external_ports();
     let ports = ports.filter(|&port| topology.far(tin, port).is_some_and(|far| far.tin == to));
     ports.fold(0, |mask, port| mask | 1 << port)
-}
-
-/// The slots of a flow. Of many shortest ways some have one, as even as it goes. Of the others all global ports
-/// have one first, and local ones what is left. Which have none, or two, differs by destination (our choice).
-#[must_use]
-pub fn slots(shape: &Shape, flow: Flow, component: u16) -> Row {
-    // Destinations that are as many apart as a pod has TiNs have the same gateways: they begin apart, too.
-    let first = usize::from(component + component / shape.tins_per_pod);
-    let locals = flow.others & ((1 << shape.local_ports) - 1);
-    let globals = flow.others & !locals;
-    let room = OTHER_SLOTS.saturating_sub(globals.count_ones() as usize);
-    let others = globals | pick(locals, room, first);
-    let minimal = pick(flow.minimal, MINIMAL_SLOTS, first);
-    Row { minimal: fill(minimal, first), others: fill(others, first) }
-}
-
-/// As many ports of a mask as there is room for, evenly over their order, from one of them on.
-fn pick(mask: u64, room: usize, first: usize) -> u64 {
-    let (all, count) = list(mask);
-    if count <= room {
-        return mask;
-    }
-    let chosen = (0..room).map(|slot| all[(slot * count / room + first) % count]);
-    chosen.fold(0, |mask, port| mask | 1 << port)
-}
-
-/// The ports of a mask, and how many they are.
-fn list(mask: u64) -> ([u8; 64], usize) {
-    let mut all = [NONE; 64];
-    let mut count = 0;
-    for port in ports(mask) {
-        all[count] = port;
-        count += 1;
-    }
-    (all, count)
-}
-
-/// The ports of a mask, in order.
-pub(super) fn ports(mask: u64) -> impl Iterator<Item = u8> {
-    switching::ones(mask).map(|port| port as u8)
-}
-
-/// Slots that the ports of a mask take turns in, from one of them on; all [`NONE`] if there are none.
-pub(super) fn fill<const SLOTS: usize>(mask: u64, first: usize) -> [u8; SLOTS] {
-    let (all, count) = list(mask);
-    let mut slots = [NONE; SLOTS];
-    let mut next = first % count.max(1);
-    for slot in slots.iter_mut().take(if count == 0 { 0 } else { SLOTS }) {
-        *slot = all[next];
-        next = if next + 1 == count { 0 } else { next + 1 };
-    }
-    slots
 }
 
 /// The flows of all switches.

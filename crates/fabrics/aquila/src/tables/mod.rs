@@ -14,6 +14,7 @@ pub mod condition;
 mod escape;
 pub mod flows;
 pub mod journal;
+pub mod slots;
 
 #[cfg(test)]
 pub mod tests;
@@ -348,5 +349,5 @@ pub fn terminals(shape: &Shape, number: u8) -> Row {
     let Some((first, count)) = terminals else { return Row::EMPTY };
     let first = shape.external_ports() + first;
     let ports = (0..count).fold(0u64, |mask, port| mask | 1 << (first + port));
-    Row { minimal: compute::fill(ports, 0), ..Row::EMPTY }
+    Row { minimal: slots::fill(ports, 0), ..Row::EMPTY }
 }

@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use aquila::address::{Address, ENDPOINTS_MAX};
 use aquila::pipeline::routes::Next;
-use aquila::tables::compute::slots;
 use aquila::tables::flows::{Flow, InputClass};
+use aquila::tables::slots::Slots;
 use aquila::tables::{components, terminals};
 use ipnet::IpNet;
 
@@ -265,6 +265,7 @@ impl Intent {
 
     fn routes(&self, clique: &Clique, tin: u16, classes: &[u8; PORTS], image: &mut RegisterFile) {
         let shape = clique.topology.shape();
+        let slots = Slots::of(&clique.topology, tin);
         for port in 0..shape.ports() {
             let class = classes[usize::from(port)];
             let Some(class) = InputClass::ALL.get(usize::from(class)) else { continue };
@@ -272,7 +273,7 @@ impl Intent {
             for rvc in class.channels() {
                 let Some(flows) = self.gnet.get(&(class.index() as u8, rvc)) else { continue };
                 for (component, flow) in (0..).zip(flows) {
-                    let row = slots(shape, flow.without(back), component);
+                    let row = slots.row(flow.without(back), component);
                     let at = [port.into(), rvc.into(), place(shape, component).into()];
                     image.set(ROUTE, at, row_bytes(&row));
                 }

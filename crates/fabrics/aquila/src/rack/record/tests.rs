@@ -245,15 +245,16 @@ fn m423_a_request_waits_for_what_the_destination_has_asked_others_for() {
     let (accounts, _) = traced(&mini(), &flows);
     let waited = |account: &Account| account.total(Part::SolicitationOthers);
     let last = accounts.iter().max_by_key(|account| account.fct).unwrap();
-    // Eight packets of some 4 KB at 100 Gbps; two of them are asked for at once (`ip.burst`).
+    // Eight packets of some 4 KB at 100 Gbps, of which two are asked for at once (`ip.burst`): six, less what the last
+    // request comes after the first, by a way that is longer by a fibre and two links.
     let packet = Span::from_ps(80 * 4_000);
-    assert!(waited(last) >= packet * 4 && waited(last) <= packet * 8, "{}", waited(last));
+    assert!(waited(last) >= packet * 3 && waited(last) <= packet * 8, "{}", waited(last));
     let places = last.queues.iter().filter(|queue| queue.critical == Some(waited(last)));
     let queue = places.max_by_key(|queue| queue.beside.len()).unwrap();
     let bytes: u64 = queue.beside.iter().map(|(_, bytes)| bytes).sum();
     assert!(bytes * 80 >= waited(last).as_ps(), "{bytes} B in {}", waited(last));
     let whose: Vec<_> = queue.beside.iter().map(|(flow, _)| flow.unwrap()).collect();
-    assert!(whose.len() >= 4 && !whose.contains(&last.flow), "{whose:?}");
+    assert!(whose.len() >= 3 && !whose.contains(&last.flow), "{whose:?}");
 }
 
 /// Without a handshake there is none to record, and cells wait all the same.
