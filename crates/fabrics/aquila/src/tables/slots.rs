@@ -1,8 +1,9 @@
 //! From the ports of a flow to the slots of a row, of which a switch draws.
 //!
 //! Models: Aquila §3.2 (M302, M311, M315): eight slots of shortest ways and 24 of others; a port may stand in several.
-//! **Our choice** is how often each does: what TiNs a cell may go to next have shortest ways in proportion to the
-//! links that these have to its pod, as what takes a gateway with one link in twos only finds that link full.
+//! **Our choice** is how often: of the slots of shortest ways to another pod each link between the two pods has as many
+//! as any other. A slot for each local port would give a TiN on the same card, to which twice the ports lead, twice what
+//! its link carries.
 
 use super::flows::Flow;
 use super::{MINIMAL_SLOTS, NONE, OTHER_SLOTS, Row};
