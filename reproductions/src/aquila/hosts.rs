@@ -90,8 +90,8 @@ fn messages(gbps: f64, size: &str) -> Value {
     })
 }
 
-/// What a host delivers where a tenth more than its line is offered: from 200 us on, when queues have
-/// filled, for 200 us (ten times as long for `times` 10). Unit: bit/s.
+/// What a host delivers where a tenth more than its line is offered, in messages of a size, with `more` settings: from
+/// 200 us on, when queues have filled, for 200 us (four times as long for `times` 4). Unit: bit/s.
 fn sent(
     each: u64,
     (size, more): (&str, &[(&'static str, Value)]),
