@@ -40,7 +40,7 @@ use crate::{Effort, Experiment, Paper};
 /// Seeds of each point.
 const SEEDS: u64 = 5;
 
-/// Seeds of a point that takes the whole Clique: a quick look has two.
+/// Seeds of a point that takes long, as in the whole Clique: a quick look has two.
 const fn seeds(effort: Effort) -> u64 {
     match effort {
         Effort::Quick => 2,
