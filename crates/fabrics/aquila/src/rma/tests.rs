@@ -91,13 +91,16 @@ fn crossing(links: u64, is_far: bool, bytes: u64) -> u64 {
 #[test]
 fn x06_x08_i62_a_read_alone_crosses_twice() {
     let (shape, rma) = (Shape::MINI, Rma::default());
-    let mut clique = clique(&shape, Fibres::Metres(100), &Settings::default(), &rma);
+    // What was granted and what was sent is not told again (M216): the ordered sets of that keep a few of the reads back.
+    let mut settings = Settings::default();
+    settings.link.refresh = Span::from_us(1_000_000);
+    let mut clique = clique(&shape, Fibres::Metres(100), &settings, &rma);
     for to in 1..shape.tins() {
         read(&mut clique, ((0, 0), (to, 1)), 128, us(10 * u64::from(to)));
     }
     finish(&mut clique);
     assert_eq!(clique.counts().delivered, 2 * (u64::from(shape.tins()) - 1), "I62");
-    let (mut longest, mut exact) = (0, 0);
+    let mut longest = 0;
     for (to, issue) in (1..).zip(clique.endpoints().issues()) {
         let is_far = shape.split(to).0 != 0;
         let expected = |out: u64, back: u64| {
@@ -108,17 +111,11 @@ fn x06_x08_i62_a_read_alone_crosses_twice() {
         };
         let took = issue.execution().unwrap().as_ps();
         let ways = (1..=3).flat_map(|out| (1..=3).map(move |back| (out, back)));
-        // What was granted and what was sent on a channel in use is told again (M216), in two ordered sets, and may be on
-        // the wire of each of three links before a cell; and what waits for that goes at a cycle.
-        let sets = |&(out, back): &(u64, u64)| took.wrapping_sub(expected(out, back));
-        let way = ways.into_iter().min_by_key(sets).unwrap();
-        let most = (2 * 3 * 2_560_u64).next_multiple_of(2_500);
-        assert!(sets(&way) <= most, "to {to}: {took} ps");
-        exact += u32::from(sets(&way) == 0);
+        let way = ways.into_iter().find(|&(out, back)| took == expected(out, back));
+        let way = way.unwrap_or_else(|| panic!("to {to}: {took} ps"));
         longest += u32::from(way == (3, 3) && is_far);
     }
     assert!(longest > 10, "{longest} with three links each way");
-    assert!(exact > 60, "{exact} of {} to the picosecond", shape.tins() - 1);
 }
 
 /// M510: a write of one response takes four cells: an offer, a request for its bytes, these, and the end; and what the

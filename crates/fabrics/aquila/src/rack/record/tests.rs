@@ -242,19 +242,27 @@ fn m303_hops_are_those_that_the_tables_allow() {
 fn m423_a_request_waits_for_what_the_destination_has_asked_others_for() {
     let flows: Vec<_> =
         (0..8).map(|id| flow(id, (2 * id as u32 + 2, 1), 4_000, Time::ZERO)).collect();
+    // With headers of IP and TCP and a timestamp.
+    const PACKET: u64 = 4_000 + 52;
     let (accounts, _) = traced(&mini(), &flows);
     let waited = |account: &Account| account.total(Part::SolicitationOthers);
     let last = accounts.iter().max_by_key(|account| account.fct).unwrap();
-    // Eight packets of some 4 KB at 100 Gbps, of which two are asked for at once (`ip.burst`): six, less what the last
-    // request comes after the first, by a way that is longer by a fibre and two links.
-    let packet = Span::from_ps(80 * 4_000);
-    assert!(waited(last) >= packet * 3 && waited(last) <= packet * 8, "{}", waited(last));
+    // At 100 Gbps. The eighth packet is asked for as soon as what a token bucket of two largest packets (`ip.burst`) lacks
+    // has come in since the first request; its own request comes later, by a longer way. Both at cycles.
+    let line = |bytes: u64| Span::from_ps(80 * bytes);
+    let asked = |account: &Account| account.total(Part::Request);
+    let first = accounts.iter().map(asked).min().unwrap();
+    let expected = line(8 * PACKET) - line(2 * 4_160) - (asked(last) - first);
+    let cycles = Span::from_ps(2 * 2_500);
+    assert!(waited(last) >= expected && waited(last) < expected + cycles, "{}", waited(last));
     let places = last.queues.iter().filter(|queue| queue.critical == Some(waited(last)));
     let queue = places.max_by_key(|queue| queue.beside.len()).unwrap();
     let bytes: u64 = queue.beside.iter().map(|(_, bytes)| bytes).sum();
-    assert!(bytes * 80 >= waited(last).as_ps(), "{bytes} B in {}", waited(last));
+    // Of these packets the line is still to take some when the request comes.
+    assert_eq!(bytes, 4 * PACKET);
+    assert!(line(bytes) >= waited(last) && line(bytes - PACKET) < waited(last), "{}", waited(last));
     let whose: Vec<_> = queue.beside.iter().map(|(flow, _)| flow.unwrap()).collect();
-    assert!(whose.len() >= 3 && !whose.contains(&last.flow), "{whose:?}");
+    assert!(whose.len() == 4 && !whose.contains(&last.flow), "{whose:?}");
 }
 
 /// Without a handshake there is none to record, and cells wait all the same.
