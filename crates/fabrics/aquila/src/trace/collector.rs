@@ -10,7 +10,12 @@
 //! ln(n + 1) taken off for the choice of the share. What has a D that one in a million sound Cliques has is named, the
 //! largest first, and what it explains counts no more for others. Only the first wrong step of a cell counts: what comes
 //! behind it follows from it. Records carry no proof of who made them: who forges them can put the blame on anyone.
+//!
+//! **How a cell is told from the next** (our choice). Pointers are used again once a cell is there, soon after in a flow, and
+//! records come in no order, as each TiN sends them by the datagram. What has the same pointers is held for half a window at
+//! least, and put in order of time: a cell ends where the next step is none that can follow.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::sync::Arc;
@@ -18,7 +23,7 @@ use std::sync::Arc;
 use super::intent::Intent;
 use super::journey::{Journey, Key, Step};
 use crate::cells::trace::{RECORD_BYTES, Record};
-use crate::link::classes::class_of;
+use crate::link::classes::{CellKind, class_of};
 use crate::switch::traced::NOWHERE;
 use crate::tables::journal::Journal;
 use crate::tables::{Component, Tables};
@@ -32,8 +37,8 @@ const FALSE_ALARM: f64 = 1e-6;
 const SIGHTINGS: u64 = 2;
 /// For how long records of a cell are waited for (our choice: longer than cells are under way). Unit: ticks of 2.5 ns.
 const WINDOW: u64 = 400_000;
-/// Cells that are waited for at a time, at most: beyond, the oldest is taken as it is (our choice).
-const OPEN_MAX: usize = 1 << 17;
+/// Records of cells that are waited for at a time, at most: beyond, the oldest are taken as they are (our choice).
+const HELD_MAX: usize = 1 << 20;
 /// Record numbers that are looked back on for copies.
 const LOOK_BACK: u32 = 4_096;
 /// Cells that go to a TiN that tells nothing, until it counts as one that swallows them (our choice: four datagrams full).
@@ -203,12 +208,53 @@ impl Passed {
     }
 }
 
-/// A cell that may still be under way.
+/// What was told of cells with the same key, which go one after the other: the last may still be under way.
 #[derive(Clone, Debug)]
 struct Open {
     number: u64,
-    first: u64,
-    journey: Journey,
+    kind: CellKind,
+    /// By time.
+    steps: Vec<Step>,
+}
+
+impl Open {
+    fn take(&mut self, step: Step) {
+        let later = |other: &&Step| behind(other.ticks, step.ticks) > 0;
+        let place = self.steps.len() - self.steps.iter().rev().take_while(later).count();
+        self.steps.insert(place, step);
+    }
+
+    /// When the first of its cells began. Unit: ticks, modulo 2^48.
+    fn first(&self) -> u64 {
+        self.steps[0].ticks
+    }
+
+    /// How many of its steps are the first cell's, which are put in order.
+    fn one(&mut self) -> usize {
+        let (first, is_one) = (self.first(), self.may_be_one());
+        if is_one {
+            // By time they may be in another order, as far as clocks of TiNs differ.
+            self.steps.sort_by_key(|step| Reverse(step.rank()));
+            return self.steps.len();
+        }
+        // A key is used again once the cell before is there: the next begins anew.
+        let pairs = self.steps.iter().zip(&self.steps[1..]);
+        let goes_on = |(step, next): &(&Step, &Step)| {
+            next.rank() < step.rank() && behind(next.ticks, first) <= WINDOW as i64
+        };
+        1 + pairs.take_while(goes_on).count()
+    }
+
+    /// Whether all steps may be one cell's: none in the place of another, none too late.
+    fn may_be_one(&self) -> bool {
+        let (first, mut ranks) = (self.first(), 0u64);
+        self.steps.iter().all(|step| {
+            let rank = 1 << step.rank();
+            let is_new = ranks & rank == 0;
+            ranks |= rank;
+            is_new && behind(step.ticks, first) <= WINDOW as i64
+        })
+    }
 }
 
 /// Hears what TiNs tell. Knows the Clique as it is meant to be.
@@ -217,6 +263,8 @@ pub struct Collector {
     intent: Intent,
     told: Vec<Told>,
     open: BTreeMap<Key, Open>,
+    /// Steps of all of these.
+    held: usize,
     /// Numbers and keys of what is open, the oldest first; some were closed before.
     ages: VecDeque<(u64, Key)>,
     begun: u64,
@@ -238,6 +286,7 @@ impl Collector {
             intent: Intent::new(topology, tables),
             told: vec![Told::new(); tins],
             open: BTreeMap::new(),
+            held: 0,
             ages: VecDeque::new(),
             begun: 0,
             newest: None,
@@ -278,7 +327,7 @@ impl Collector {
     /// Nothing more will come: all cells go to `closed`.
     pub fn finish(&mut self, closed: &mut Vec<Journey>) {
         while let Some((number, key)) = self.ages.pop_front() {
-            self.close(number, &key, closed);
+            self.close(number, &key, None, closed);
         }
     }
 
@@ -307,20 +356,16 @@ impl Collector {
         }
         self.heard.records += 1;
         self.give_up(closed);
-        if let Some(open) = self.open.get_mut(&key)
-            && behind(open.first, step.ticks).unsigned_abs() <= WINDOW
-            && open.journey.add(step)
-        {
-            return;
+        self.held += 1;
+        if let Some(open) = self.open.get_mut(&key) {
+            return open.take(step);
         }
-        if let Some(open) = self.open.get(&key) {
-            let number = open.number;
-            self.close(number, &key, closed);
-        }
-        let mut journey = Journey::new(&key, header.kind);
-        journey.add(step);
+        self.wait_for(key, header.kind, vec![step]);
+    }
+
+    fn wait_for(&mut self, key: Key, kind: CellKind, steps: Vec<Step>) {
         self.begun += 1;
-        self.open.insert(key, Open { number: self.begun, first: step.ticks, journey });
+        self.open.insert(key, Open { number: self.begun, kind, steps });
         self.ages.push_back((self.begun, key));
     }
 
@@ -329,23 +374,36 @@ impl Collector {
         let newest = self.newest.unwrap_or(0);
         while let Some(&(number, key)) = self.ages.front() {
             let open = self.open.get(&key).filter(|open| open.number == number);
-            let is_young = open.is_some_and(|open| behind(newest, open.first) <= WINDOW as i64);
-            if is_young && self.open.len() < OPEN_MAX {
+            let is_young = open.is_some_and(|open| behind(newest, open.first()) <= WINDOW as i64);
+            let is_full = self.held > HELD_MAX;
+            if is_young && !is_full {
                 return;
             }
             self.ages.pop_front();
-            self.close(number, &key, closed);
+            self.close(number, &key, Some(newest).filter(|_| !is_full), closed);
         }
     }
 
-    fn close(&mut self, number: u64, key: &Key, closed: &mut Vec<Journey>) {
+    /// Closes the cells of a key: all of them, or at a time those of which nothing more will come.
+    fn close(&mut self, number: u64, key: &Key, now: Option<u64>, closed: &mut Vec<Journey>) {
         if self.open.get(key).is_none_or(|open| open.number != number) {
             return;
         }
-        let Some(open) = self.open.remove(key) else { return };
-        self.heard.journeys += 1;
-        self.judge(&open.journey);
-        closed.push(open.journey);
+        let Some(mut open) = self.open.remove(key) else { return };
+        // Half a window: what comes behind a window is late, and a key in use is looked at once in a window.
+        let is_over = |first| now.is_none_or(|newest| behind(newest, first) > WINDOW as i64 / 2);
+        while !open.steps.is_empty() && is_over(open.first()) {
+            let count = open.one();
+            let journey = Journey::new(key, open.kind, &open.steps[..count]);
+            open.steps.drain(..count);
+            self.held -= count;
+            self.heard.journeys += 1;
+            self.judge(&journey);
+            closed.push(journey);
+        }
+        if !open.steps.is_empty() {
+            self.wait_for(*key, open.kind, open.steps);
+        }
     }
 
     /// Counts what a cell did, up to its first wrong step.

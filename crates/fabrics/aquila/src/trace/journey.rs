@@ -1,6 +1,5 @@
 //! The way of one cell, as records tell it.
 
-use std::cmp::Reverse;
 use std::fmt;
 
 use crate::address::Address;
@@ -89,22 +88,10 @@ impl Journey {
         (header.is_traced && header.vc == record.output_vc).then_some((key, header, step))
     }
 
-    /// One without steps.
-    pub(super) fn new(key: &Key, kind: CellKind) -> Self {
+    /// The way of a cell with these steps, the first one first.
+    pub(super) fn new(key: &Key, kind: CellKind, steps: &[Step]) -> Self {
         let (from, to) = (Address::from_bits(key.from), Address::from_bits(key.to));
-        Self { from, to, kind, word: key.word, steps: Vec::new() }
-    }
-
-    /// Takes a step in. False if there is another in its place: it is another cell's.
-    pub(super) fn add(&mut self, step: Step) -> bool {
-        let rank = Reverse(step.rank());
-        match self.steps.binary_search_by_key(&rank, |step| Reverse(step.rank())) {
-            Ok(_) => false,
-            Err(place) => {
-                self.steps.insert(place, step);
-                true
-            }
-        }
+        Self { from, to, kind, word: key.word, steps: steps.to_vec() }
     }
 }
 

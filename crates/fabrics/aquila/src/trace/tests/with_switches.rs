@@ -99,6 +99,34 @@ proptest! {
     }
 }
 
+/// M904: cells of the same ends, one soon after the other, have the same pointers again and again, and their records come in
+/// whatever order TiNs send them in: none is taken for another, and of a sound Clique nothing is named.
+#[test]
+fn m904_cells_with_the_same_pointers_are_told_apart() {
+    let clique = Clique::new(&Shape::TINY);
+    let settings = Settings { records_per_second: 100_000_000, ..Settings::default() };
+    for packets in [300, 30_000] {
+        let gap = Span::from_ns(100);
+        let load = Load { packets, length: 1_024, gap, is_traced: true, pod: Some(1) };
+        let ends = (&load, &settings);
+        let run = run(&clique.topology, &clique.tables, Planted::Nothing, ends, 1);
+        let (counts, heard) = (run.switches.counts(), run.collector.heard());
+        assert_eq!((heard.records, heard.late, heard.lost), (counts.hops, 0, 0));
+        assert_eq!((heard.journeys, heard.arrived), (counts.delivered, counts.delivered));
+        let begin = |journey: &&Journey| journey.steps[0].hops == 15;
+        assert_eq!(run.journeys.iter().filter(begin).count() as u64, counts.delivered);
+        let mut keys: Vec<_> = run
+            .journeys
+            .iter()
+            .map(|journey| (journey.from, journey.to, journey.kind as u8, journey.word))
+            .collect();
+        keys.sort_unstable();
+        keys.dedup();
+        assert_eq!(keys.len() < run.journeys.len(), packets > 300, "{} keys", keys.len());
+        assert_eq!(run.collector.suspects(), []);
+    }
+}
+
 /// X23: of the full Clique, by the packets that the criterion allows: 10,000.
 #[test]
 fn slow_x23_a_link_of_the_full_clique_is_named() {
