@@ -84,8 +84,8 @@ impl Case {
         let count = |is_met: &dyn Fn(&Journey) -> bool| {
             journeys.iter().filter(|journey| is_met(journey)).count() as u64
         };
-        match (self.planted, self.culprit) {
-            (Planted::Entry((tin, port, rvc, entry), row), _) => {
+        match self.planted {
+            Planted::Entry((tin, port, rvc, entry), row) => {
                 let (pod, place) = shape.split(tin);
                 let misleads = |step: &Step| {
                     let channel = class_of(step.input_vc).map(|(_, rvc)| rvc);
@@ -99,11 +99,11 @@ impl Case {
                     |journey: &Journey| is_of_entry(journey) && journey.steps.iter().any(misleads);
                 (count(&is_met), MISLED)
             }
-            (Planted::Loss(from, _), _) => {
+            Planted::Loss(from, _) => {
                 let ends = |step: &Step| (step.tin, step.output) == (from.tin, from.port);
                 (count(&|journey| journey.steps.last().is_some_and(ends)), LOST)
             }
-            (Planted::Nothing, _) => (0, 0),
+            Planted::Nothing => (0, 0),
         }
     }
 }
