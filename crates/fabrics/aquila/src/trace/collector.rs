@@ -229,32 +229,32 @@ impl Open {
         self.steps[0].ticks
     }
 
-    /// How many of its steps are the first cell's, which are put in order.
-    fn one(&mut self) -> usize {
-        let (first, is_one) = (self.first(), self.may_be_one());
-        if is_one {
+    /// How many of its first `known` steps are the first cell's, which are put in order.
+    fn one(&mut self, known: usize) -> usize {
+        let (first, steps) = (self.first(), &mut self.steps[..known]);
+        if may_be_one(steps) {
             // By time they may be in another order, as far as clocks of TiNs differ.
-            self.steps.sort_by_key(|step| Reverse(step.rank()));
-            return self.steps.len();
+            steps.sort_by_key(|step| Reverse(step.rank()));
+            return known;
         }
         // A key is used again once the cell before is there: the next begins anew.
-        let pairs = self.steps.iter().zip(&self.steps[1..]);
+        let pairs = steps.iter().zip(&steps[1..]);
         let goes_on = |(step, next): &(&Step, &Step)| {
             next.rank() < step.rank() && behind(next.ticks, first) <= WINDOW as i64
         };
         1 + pairs.take_while(goes_on).count()
     }
+}
 
-    /// Whether all steps may be one cell's: none in the place of another, none too late.
-    fn may_be_one(&self) -> bool {
-        let (first, mut ranks) = (self.first(), 0u64);
-        self.steps.iter().all(|step| {
-            let rank = 1 << step.rank();
-            let is_new = ranks & rank == 0;
-            ranks |= rank;
-            is_new && behind(step.ticks, first) <= WINDOW as i64
-        })
-    }
+/// Whether all steps may be one cell's: none in the place of another, none too late.
+fn may_be_one(steps: &[Step]) -> bool {
+    let mut ranks = 0u64;
+    steps.iter().all(|step| {
+        let rank = 1 << step.rank();
+        let is_new = ranks & rank == 0;
+        ranks |= rank;
+        is_new && behind(step.ticks, steps[0].ticks) <= WINDOW as i64
+    })
 }
 
 /// Hears what TiNs tell. Knows the Clique as it is meant to be.
@@ -390,12 +390,16 @@ impl Collector {
             return;
         }
         let Some(mut open) = self.open.remove(key) else { return };
-        // Half a window: what comes behind a window is late, and a key in use is looked at once in a window.
-        let is_over = |first| now.is_none_or(|newest| behind(newest, first) > WINDOW as i64 / 2);
-        while !open.steps.is_empty() && is_over(open.first()) {
-            let count = open.one();
+        // Closed are cells that began half a window ago, and told apart are steps of a quarter: of the next cell some may have
+        // come before those that begin it. A key in use is looked at once in a window.
+        let is_over =
+            |ticks, parts| now.is_none_or(|newest| behind(newest, ticks) > (WINDOW / parts) as i64);
+        let mut known = open.steps.iter().take_while(|step| is_over(step.ticks, 4)).count();
+        while known > 0 && is_over(open.first(), 2) {
+            let count = open.one(known);
             let journey = Journey::new(key, open.kind, &open.steps[..count]);
             open.steps.drain(..count);
+            known -= count;
             self.held -= count;
             self.heard.journeys += 1;
             self.judge(&journey);
