@@ -662,7 +662,7 @@ impl Program for Clique {
         if let Some(jobs) = &self.jobs {
             let mut details = memory_details(jobs, &cells, &memory);
             say_control(&mut details);
-            self.tracing.say("traced_operations", &self.blueprint.topology, &mut details);
+            self.tracing.say("traced_operations", (&self.blueprint.topology, now), &mut details);
             self.blueprint.say_clocks(&mut details);
             return details;
         }
@@ -681,7 +681,7 @@ impl Program for Clique {
         say("ingress_buffer_max_bytes", (u64::from(ip.ingress_max) * 256).into());
         say("egress_buffer_max_bytes", ip.egress_max.into());
         say_control(&mut details);
-        self.tracing.say("traced_packets", &self.blueprint.topology, &mut details);
+        self.tracing.say("traced_packets", (&self.blueprint.topology, now), &mut details);
         self.blueprint.say_clocks(&mut details);
         details
     }

@@ -1,7 +1,7 @@
 //! The Clique as a fabric: what hosts see of it.
 
 use ::rack::{Class, Component, Fabric, Fault, Flow, FlowId, NodeId};
-use kernel::{Bytes, Span, Time};
+use kernel::{Bytes, Span, Stream, Time};
 use proptest::prelude::*;
 
 #[path = "outside_tests.rs"]
@@ -189,6 +189,32 @@ fn i93_m903_tracing_moves_no_flow() {
     let (packets, chosen) =
         (count(&some, "ip_packets").unwrap(), count(&some, "traced_packets").unwrap());
     assert!((packets / 80..packets / 20).contains(&chosen), "{chosen} of {packets}");
+}
+
+/// X23: nothing sound is named where a run ends with cells under way, also where TiNs may not tell of all that they see and
+/// cells with the same pointers are taken for one.
+#[test]
+fn x23_a_run_that_is_cut_names_nothing_sound() {
+    for records_per_second in [100_000_000, 30_000_000, 10_000_000] {
+        let trace = crate::trace::Settings { one_in: 1, records_per_second };
+        let config = Config { nodes: 10, trace, ..Config::default() };
+        let mut rack = Rack::new(config.plan().unwrap(), 1);
+        let (mut ends, mut stream) = (Ends::default(), Stream::new(1, "test/cut", 0));
+        let mut at = Time::ZERO;
+        for id in 0..800 {
+            let src = stream.below(10) as u32;
+            let dst = (src + 1 + stream.below(9) as u32) % 10;
+            rack.advance(at, &mut ends);
+            rack.offer(&flow(id, (src, dst), 3_000, at));
+            at += Span::from_ns(1 + stream.below(200));
+        }
+        rack.advance(at, &mut ends);
+        let details = rack.details();
+        let count = |key: &str| details[key].as_u64().unwrap();
+        assert!(ends.0.len() < 800, "some are under way");
+        assert_eq!(count("trace_records") < count("cell_hops"), records_per_second < 100_000_000);
+        assert_eq!(count("trace_suspects"), 0, "{}", details["trace_suspected"]);
+    }
 }
 
 /// The same of operations on remote memory, whose requests, offers and answers are all traced.

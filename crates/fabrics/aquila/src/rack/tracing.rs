@@ -5,9 +5,11 @@
 
 use std::sync::Arc;
 
+use kernel::Time;
 use serde_json::{Map, Value};
 
 use crate::cells::trace::{RECORD_BYTES, Record};
+use crate::switch::settings::TICK;
 use crate::switch::{Endpoints, Switches};
 use crate::tables::Tables;
 use crate::tables::journal::Journal;
@@ -83,8 +85,14 @@ impl Tracing {
         self.sent.iter().copied().chain(rest.flatten()).collect()
     }
 
-    /// What there is to say at the end; nothing, if nothing is to be traced. `taken` is the key of how many were.
-    pub(super) fn say(&self, taken: &str, topology: &Topology, details: &mut Map<String, Value>) {
+    /// What there is to say when a run has come to `now`; nothing, if nothing is to be traced. `taken` is the key of how many
+    /// were.
+    pub(super) fn say(
+        &self,
+        taken: &str,
+        (topology, now): (&Topology, Time),
+        details: &mut Map<String, Value>,
+    ) {
         if self.settings.one_in == 0 {
             return;
         }
@@ -109,7 +117,8 @@ impl Tracing {
             collector.hear(bytes, &mut journeys);
             journeys.clear();
         }
-        collector.finish(&mut journeys);
+        let end = Some(now.as_ps() / TICK.as_ps()).filter(|_| now < Time::NEVER);
+        collector.finish(end, &mut journeys);
         let (heard, suspects) = (collector.heard(), collector.suspects());
         let mut say = |key: &str, value: Value| details.insert(key.into(), value);
         say(taken, self.taken.into());
@@ -133,10 +142,10 @@ mod tests {
     use crate::tables::{Condition, compute::compute};
     use crate::topology::{Fibres, Shape};
     use crate::turns::TurnTable;
-    use kernel::{Span, Time};
+    use kernel::Span;
 
     /// X23: what a run says of a link that loses a fifth of its cells: it is named, from reads of remote memory of which
-    /// one in two is traced.
+    /// one in two is traced; also if the run ends with cells under way.
     #[test]
     fn x23_a_run_names_a_link_from_reads_of_memory() {
         let topology = Topology::new(&Shape::TINY, Fibres::Metres(30)).unwrap();
@@ -150,6 +159,7 @@ mod tests {
         switches.set_silent_loss(link.tin, link.port, 0.2, 1);
         let settings = Settings { one_in: 2, records_per_second: 100_000_000 };
         let mut tracing = Tracing::new(&settings, tins, tables, 1);
+        let mut now = Time::ZERO;
         for read in 0..4_000u64 {
             let at = Time::ZERO + Span::from_ns(100 * read);
             let (from, to) = ((read % 18) as u16, (read * 7 % 18 + 5) as u16 % tins);
@@ -161,15 +171,22 @@ mod tests {
                 ends.ask(Issue { from: (from, 0), access, at, end: None }, wishes);
             });
             tracing.hear(&mut switches);
+            now = at;
         }
+        let said = |tracing: &Tracing, now: Time| {
+            let mut details = Map::new();
+            tracing.say("traced_operations", (&topology, now), &mut details);
+            details
+        };
+        let cut = said(&tracing, now);
         switches.run(Time::NEVER);
         tracing.hear(&mut switches);
-        let mut details = Map::new();
-        tracing.say("traced_operations", &topology, &mut details);
-        assert!((1_800..2_200).contains(&details["traced_operations"].as_u64().unwrap()));
-        assert_eq!(details["trace_suspects"], 1, "{details:?}");
-        let named = details["trace_suspected"].as_str().unwrap();
         let link = format!("link out of TiN {}, port {}:", link.tin, link.port);
-        assert!(named.starts_with(&link), "{named} for {link}");
+        for details in [cut, said(&tracing, Time::NEVER)] {
+            assert!((1_800..2_200).contains(&details["traced_operations"].as_u64().unwrap()));
+            assert_eq!(details["trace_suspects"], 1, "{details:?}");
+            let named = details["trace_suspected"].as_str().unwrap();
+            assert!(named.starts_with(&link), "{named} for {link}");
+        }
     }
 }

@@ -8,12 +8,17 @@
 //! was lost than if it loses what others do, p: for one link n KL(k/n || p), where k of n are lost. By chance D is above x
 //! with a probability of at most exp(-x): Chernoff's bound for a link; for several Markov's inequality on that ratio, with
 //! ln(n + 1) taken off for the choice of the share. What has a D that one in a million sound Cliques has is named, the
-//! largest first, and what it explains counts no more for others. Only the first wrong step of a cell counts: what comes
-//! behind it follows from it. Records carry no proof of who made them: who forges them can put the blame on anyone.
+//! largest first, and what it explains counts no more for others. What comes out elsewhere is held against chance in the same
+//! way: where the record behind a link is lost, the next cell with the same pointers may be taken for the one that went in.
+//! Only the first wrong step of a cell counts, and only if the step before is known: what comes behind it follows from it.
+//! Records carry no proof of who made them: who forges them can put the blame on anyone.
 //!
 //! **How a cell is told from the next** (our choice). Pointers are used again once a cell is there, soon after in a flow, and
 //! records come in no order, as each TiN sends them by the datagram. What has the same pointers is held for half a window at
 //! least, and put in order of time: a cell ends where the next step is none that can follow.
+//!
+//! **What is lost when nobody listens on** (our choice). A cell that left a TiN just before the end may be under way. It
+//! counts for nothing unless the end is twice as long after as the longest way over a link that any cell has taken.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, VecDeque};
@@ -188,6 +193,9 @@ impl Told {
 struct Passed {
     left: u64,
     vanished: u64,
+    /// Cells that were seen at the very next TiN, and those of them at another than the link leads to.
+    came_out: u64,
+    elsewhere: u64,
     /// Cells of which nobody knows yet: the TiN at the other end has told nothing since they left. And how many records of
     /// it had come when that was so.
     unsaid: u64,
@@ -272,7 +280,10 @@ pub struct Collector {
     newest: Option<u64>,
     /// By TiN and external port.
     links: Vec<Passed>,
+    /// Entries, and how many cells they misled.
     wrong: BTreeMap<Culprit, u64>,
+    /// The longest that a cell took from one TiN to the next. Unit: ticks.
+    longest: i64,
     heard: Heard,
 }
 
@@ -292,6 +303,7 @@ impl Collector {
             newest: None,
             links: vec![Passed::default(); tins * ports],
             wrong: BTreeMap::new(),
+            longest: 0,
             heard: Heard::default(),
         }
     }
@@ -324,11 +336,15 @@ impl Collector {
         }
     }
 
-    /// Nothing more will come: all cells go to `closed`.
-    pub fn finish(&mut self, closed: &mut Vec<Journey>) {
+    /// Nothing more will come: all cells go to `closed`. `end`: TiNs told what was until then, and what may have been under
+    /// way does not count as lost; `None`: until nothing was. Unit: ticks of 2.5 ns, modulo 2^48.
+    pub fn finish(&mut self, end: Option<u64>, closed: &mut Vec<Journey>) {
+        let begun = closed.len();
         while let Some((number, key)) = self.ages.pop_front() {
             self.close(number, &key, None, closed);
         }
+        let last = end.map(|end| end.wrapping_sub(2 * self.longest as u64));
+        closed[begun..].iter().for_each(|journey| self.judge(journey, last));
     }
 
     fn take(&mut self, record: &Record, closed: &mut Vec<Journey>) {
@@ -371,17 +387,18 @@ impl Collector {
 
     /// Closes what is older than the window.
     fn give_up(&mut self, closed: &mut Vec<Journey>) {
-        let newest = self.newest.unwrap_or(0);
+        let (newest, begun) = (self.newest.unwrap_or(0), closed.len());
         while let Some(&(number, key)) = self.ages.front() {
             let open = self.open.get(&key).filter(|open| open.number == number);
             let is_young = open.is_some_and(|open| behind(newest, open.first()) <= WINDOW as i64);
             let is_full = self.held > HELD_MAX;
             if is_young && !is_full {
-                return;
+                break;
             }
             self.ages.pop_front();
             self.close(number, &key, Some(newest).filter(|_| !is_full), closed);
         }
+        closed[begun..].iter().for_each(|journey| self.judge(journey, None));
     }
 
     /// Closes the cells of a key: all of them, or at a time those of which nothing more will come.
@@ -402,7 +419,7 @@ impl Collector {
             known -= count;
             self.held -= count;
             self.heard.journeys += 1;
-            self.judge(&journey);
+            self.time(&journey);
             closed.push(journey);
         }
         if !open.steps.is_empty() {
@@ -410,34 +427,56 @@ impl Collector {
         }
     }
 
-    /// Counts what a cell did, up to its first wrong step.
-    fn judge(&mut self, journey: &Journey) {
-        let steps = &journey.steps;
+    /// Looks how long a cell took over its links.
+    fn time(&mut self, journey: &Journey) {
+        for (step, next) in journey.steps.iter().zip(journey.steps.iter().skip(1)) {
+            if next.hops_before() == step.hops && self.is_right(step, next) {
+                self.longest = self.longest.max(behind(next.ticks, step.ticks));
+            }
+        }
+    }
+
+    /// Whether a step is where the link leads that the step before went into.
+    fn is_right(&self, step: &Step, next: &Step) -> bool {
+        let far = self.intent.far(step.tin, step.output);
+        far.is_some_and(|far| (far.tin, far.port) == (next.tin, next.input))
+    }
+
+    /// Counts what a cell did, up to its first wrong step. What left after `last`, if anything, may be under way.
+    fn judge(&mut self, journey: &Journey, last: Option<u64>) {
+        let (shape, steps) = (*self.intent.topology().shape(), &journey.steps);
+        // Whether it is known to have come to this step by no fault.
+        let mut is_led =
+            steps.first().is_some_and(|step| shape.kind(step.input) == PortKind::Terminal);
         for (step, next) in steps.iter().zip(steps.iter().skip(1).map(Some).chain([None])) {
             if step.output == NOWHERE && step.hops == 0 {
                 return;
             }
             if !self.intent.allows(step, journey.to, journey.kind) {
-                *self.wrong.entry(self.entry(step, journey)).or_default() += 1;
+                *self.wrong.entry(self.entry(step, journey)).or_default() += u64::from(is_led);
                 return;
             }
-            let shape = self.intent.topology().shape();
             if step.output == NOWHERE || shape.kind(step.output) == PortKind::Terminal {
                 self.heard.arrived += u64::from(step.output != NOWHERE);
                 return;
             }
             let (tin, port) = (step.tin, step.output);
             let place = self.place(tin, port);
-            let far = self.intent.far(tin, port).map(|far| (far.tin, far.port));
-            let passed = &mut self.links[place];
             let Some(next) = next else {
-                let told = far.map(|(tin, _)| &self.told[usize::from(tin)]);
-                passed.vanish(step.ticks, told);
+                if last.is_none_or(|last| behind(last, step.ticks) >= 0) {
+                    let far = self.intent.far(tin, port);
+                    let told = far.map(|far| &self.told[usize::from(far.tin)]);
+                    self.links[place].vanish(step.ticks, told);
+                }
                 return;
             };
+            let is_right = self.is_right(step, next);
+            let passed = &mut self.links[place];
             passed.left += 1;
-            if next.hops_before() == step.hops && far != Some((next.tin, next.input)) {
-                *self.wrong.entry(Culprit::Wiring { tin, port }).or_default() += 1;
+            is_led = next.hops_before() == step.hops;
+            passed.came_out += u64::from(is_led);
+            if is_led && !is_right {
+                passed.elsewhere += 1;
                 return;
             }
         }
@@ -467,10 +506,25 @@ impl Collector {
             wrong: count,
             surprise: f64::INFINITY,
         });
-        let mut suspects: Vec<_> = wrong.collect();
-        suspects.sort_by_key(|suspect| std::cmp::Reverse(suspect.wrong));
+        let mut suspects: Vec<_> = wrong.chain(self.miswired()).collect();
+        suspects.sort_by_key(|suspect| Reverse(suspect.wrong));
         suspects.extend(self.losses());
         suspects
+    }
+
+    /// Links that lead elsewhere.
+    fn miswired(&self) -> impl Iterator<Item = Suspect> {
+        let ports = usize::from(self.intent.topology().shape().external_ports());
+        let enough = self.enough();
+        let suspect = move |(place, link): (usize, &Passed)| {
+            let (tin, port) = ((place / ports) as u16, (place % ports) as u8);
+            let surprise =
+                surprise(std::iter::once((link.came_out, link.elsewhere, self.chance(place))));
+            let culprit = Culprit::Wiring { tin, port };
+            Suspect { culprit, cells: link.came_out, wrong: link.elsewhere, surprise }
+        };
+        let suspects = self.links.iter().enumerate().map(suspect);
+        suspects.filter(move |found| found.wrong >= SIGHTINGS && found.surprise > enough)
     }
 
     /// The links, with what nobody knows of where a TiN has been silent for so long that it counts as lost.
@@ -494,13 +548,26 @@ impl Collector {
         links
     }
 
+    /// D of what is named: of all links in use and all TiNs none has as much by chance.
+    fn enough(&self) -> f64 {
+        let used = self.links.iter().filter(|link| link.left > 0).count();
+        let tins = usize::from(self.intent.topology().shape().tins());
+        libm::log((used + 2 * tins).max(1) as f64 / FALSE_ALARM)
+    }
+
+    /// Probability that a cell of a link is lost, or taken for another, without a fault.
+    fn chance(&self, place: usize) -> f64 {
+        let ports = usize::from(self.intent.topology().shape().external_ports());
+        let far = self.intent.far((place / ports) as u16, (place % ports) as u8);
+        let lost = far.map_or(0.0, |far| self.told[usize::from(far.tin)].lost_share());
+        (BACKGROUND + lost).min(1.0 - BACKGROUND)
+    }
+
     /// What loses cells.
     fn losses(&self) -> Vec<Suspect> {
         let mut links = self.links();
-        let shape = *self.intent.topology().shape();
         let groups = self.groups(&links);
-        let used = links.iter().filter(|link| link.left > 0).count();
-        let enough = libm::log((used + 2 * usize::from(shape.tins())).max(1) as f64 / FALSE_ALARM);
+        let enough = self.enough();
         let mut suspects = Vec::new();
         loop {
             let mut best: Option<(Suspect, &[usize])> = None;
@@ -542,17 +609,13 @@ impl Collector {
 
     /// How unlikely it is that so many cells of some links are lost by chance.
     fn suspect(&self, culprit: Culprit, places: &[usize], links: &[Passed]) -> Suspect {
-        let ports = usize::from(self.intent.topology().shape().external_ports());
-        let chance = |place: usize| {
-            let far = self.intent.far((place / ports) as u16, (place % ports) as u8);
-            let lost = far.map_or(0.0, |far| self.told[usize::from(far.tin)].lost_share());
-            (BACKGROUND + lost).min(1.0 - BACKGROUND)
-        };
         let (mut cells, mut wrong) = (0, 0);
         for &place in places {
             (cells, wrong) = (cells + links[place].left, wrong + links[place].vanished);
         }
-        let surprise = surprise(places.iter().map(|&place| (links[place], chance(place))));
+        let counts =
+            |&place: &usize| (links[place].left, links[place].vanished, self.chance(place));
+        let surprise = surprise(places.iter().map(counts));
         Suspect { culprit, cells, wrong, surprise }
     }
 }
@@ -563,13 +626,13 @@ fn behind(newest: u64, ticks: u64) -> i64 {
     (newest.wrapping_sub(ticks) << spare) as i64 >> spare
 }
 
-/// D of some links, each with the probability that a cell is lost on it by chance; zero if there are not more lost than
-/// these make one expect.
-fn surprise(links: impl Iterator<Item = (Passed, f64)> + Clone) -> f64 {
+/// D of some links, each with its cells, those of them that went wrong, and the probability that one does by chance; zero if
+/// no more went wrong than these make one expect.
+fn surprise(links: impl Iterator<Item = (u64, u64, f64)> + Clone) -> f64 {
     let (mut cells, mut wrong, mut expected, mut count) = (0, 0, 0.0, 0);
-    for (link, chance) in links.clone() {
-        (cells, wrong, count) = (cells + link.left, wrong + link.vanished, count + 1);
-        expected += link.left as f64 * chance;
+    for (left, failed, chance) in links.clone() {
+        (cells, wrong, count) = (cells + left, wrong + failed, count + 1);
+        expected += left as f64 * chance;
     }
     if wrong as f64 <= expected {
         return 0.0;
@@ -579,9 +642,8 @@ fn surprise(links: impl Iterator<Item = (Passed, f64)> + Clone) -> f64 {
         0 => 0.0,
         count => count as f64 * libm::log(of / by),
     };
-    let each = links.map(|(link, chance)| {
-        let rest = link.left - link.vanished;
-        times(link.vanished, share, chance) + times(rest, 1.0 - share, 1.0 - chance)
+    let each = links.map(|(left, failed, chance)| {
+        times(failed, share, chance) + times(left - failed, 1.0 - share, 1.0 - chance)
     });
     let choices = if count > 1 { (cells + 1) as f64 } else { 1.0 };
     each.sum::<f64>() - libm::log(choices)
@@ -592,7 +654,7 @@ mod collector_tests {
     use super::*;
 
     fn one(left: u64, vanished: u64, p: f64) -> f64 {
-        surprise(std::iter::once((Passed { left, vanished, ..Passed::default() }, p)))
+        surprise(std::iter::once((left, vanished, p)))
     }
 
     /// The bound holds against the exact tail of the binomial distribution, and is not idle.

@@ -201,6 +201,6 @@ fn drive<E: Endpoints>(
         tracing.flush();
     }
     let Tracing { mut collector, mut journeys, .. } = tracing;
-    collector.finish(&mut journeys);
+    collector.finish(None, &mut journeys);
     Run { switches, collector, journeys }
 }
