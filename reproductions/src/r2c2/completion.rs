@@ -20,9 +20,11 @@ const TENTHS: [f64; 9] = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9];
 /// Figs 10 and 11, and the reordering.
 pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Failure> {
     let mut sheet = Sheet::read(include_str!("../../r2c2/fig10.claims.toml"));
-    let cases = RACKS.map(|rack| Case::new(rack, USUAL, effort));
+    let mut cases = RACKS.map(|rack| Case::new(rack, USUAL)).to_vec();
+    cases.extend([Rack::Lasting, Rack::Tcp].map(|rack| Case::new(rack, USUAL).longer()));
     let runs = carry_all(&cases, effort, watch)?;
     let [r2c2, tcp, pfq, lasting] = [&runs[0], &runs[1], &runs[2], &runs[3]];
+    let longer = [&runs[4], &runs[5]];
     let mut put = |word: &str, measured| sheet.measure(&format!("fig10.{word}"), measured);
     for (ours, reading) in [(r2c2, ""), (lasting, "-lasting")] {
         put(&format!("tcp{reading}"), Measured::mean(&quotients(tcp, ours, Carried::short_p99)));
@@ -41,7 +43,11 @@ pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Fai
     }
     let held: Vec<f64> = r2c2.iter().map(|run| run.held_p95).collect();
     put("reorder-p95-flows", Measured::mean(&held));
-    let blocks = vec![Block::Plots(distributions(&runs)), numbers(&cases, &runs)];
+    let [ours, theirs] = longer;
+    put("tcp-longer", Measured::mean(&quotients(theirs, ours, Carried::short_p99)));
+    let held: Vec<f64> = ours.iter().map(|run| run.held_by_node).collect();
+    put("reorder-p95-longer", Measured::mean(&held));
+    let blocks = vec![Block::Plots(distributions(&runs[..RACKS.len()])), numbers(&cases, &runs)];
     let text = format!(
         "{} flows a run, one a microsecond on average, Pareto sizes (shape 1.05, mean 100 KB, not \
          truncated), random nodes. Short: below 100 KB; long: above 1 MB.",
@@ -99,14 +105,16 @@ impl Swept<'_> {
 /// Figs 12, 13 and 14.
 pub(super) fn sweep(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Failure> {
     let mut sheet = Sheet::read(include_str!("../../r2c2/fig12.claims.toml"));
-    let of_a_rack = |&rack: &Rack| GAPS.map(|gap| Case::new(rack, gap, effort));
-    let cases: Vec<Case> = RACKS.iter().flat_map(of_a_rack).collect();
+    let of_a_rack = |&rack: &Rack| GAPS.map(|gap| Case::new(rack, gap));
+    let mut cases: Vec<Case> = RACKS.iter().flat_map(of_a_rack).collect();
+    cases.extend([GAPS[0], GAPS[1]].map(|gap| Case::new(Rack::Lasting, gap).longer()));
     let runs = carry_all(&cases, effort, watch)?;
     let swept = Swept(&runs);
     for (rack, reading) in [(Rack::R2c2, ""), (Rack::Lasting, "-lasting")] {
         measure_flows(&mut sheet, &swept, rack, reading);
         measure_queues(&mut sheet, &swept, rack, reading);
     }
+    measure_longer(&mut sheet, &runs[cases.len() - 2..]);
     let blocks = vec![Block::Plots(against_load(&swept)), numbers(&cases, &runs)];
     let text = "The runs of Figs 10 and 11 with a flow every 100 ns to 100 µs. Where flows come \
                 faster than the rack carries them, queues grow for as long as a run lasts.";
@@ -156,6 +164,18 @@ fn measure_queues(sheet: &mut Sheet, swept: &Swept<'_>, rack: Rack, reading: &st
         let most = swept.at(Rack::Tcp, GAPS[0]).iter().map(|run| run.concurrent);
         put("concurrent-tcp", Measured::mean(&most.collect::<Vec<_>>()));
     }
+}
+
+/// What grows with the run: of three times as many flows, at τ = 100 ns and 1 µs.
+fn measure_longer(sheet: &mut Sheet, runs: &[Vec<Carried>]) {
+    let mut put = |word: &str, gap: usize, get: fn(&Carried) -> f64| {
+        let values: Vec<f64> = runs[gap].iter().map(get).collect();
+        sheet.measure(&format!("fig12.{word}-longer"), Measured::mean(&values));
+    };
+    put("concurrent", 0, |run| run.concurrent);
+    put("queue-100ns", 0, |run| run.queue_p99);
+    put("queue-100ns-median", 0, |run| run.queue_p50);
+    put("queue-1us", 1, |run| run.queue_p99);
 }
 
 /// Figs 12 to 14.

@@ -54,7 +54,7 @@ fn served(case: &Case, seed: u64, pulse: &mut Pulse<'_>) -> Result<Served, Failu
 type Errors = [[f64; 4]; INTERVALS.len()];
 
 fn errors(effort: Effort, gap: u64, seed: u64, pulse: &mut Pulse<'_>) -> Result<Errors, Failure> {
-    let usual = Case { flows: flows(effort), ..Case::new(Rack::R2c2, gap, effort) };
+    let usual = Case { flows: flows(effort), ..Case::new(Rack::R2c2, gap) };
     let ideal = served(&Case { interval: 0, ..usual }, seed, pulse)?;
     let mut found = Errors::default();
     for (interval, found) in INTERVALS.into_iter().zip(&mut found) {
