@@ -36,6 +36,8 @@ pub enum Pattern {
     },
     /// For each input its outputs, each with a share of the line rate.
     Connections(Vec<Vec<(usize, f64)>>),
+    /// For each input its outputs, one after the other.
+    InTurn(Vec<Vec<usize>>),
 }
 
 impl Pattern {
@@ -102,6 +104,11 @@ impl Pattern {
             Self::HotSpot { output, .. } => {
                 Err(format!("output {output} of a switch of {ports} ports"))
             }
+            Self::InTurn(rows) => match rows.iter().flatten().find(|&&output| output >= ports) {
+                None if rows.len() == ports => Ok(()),
+                None => Err(format!("outputs of {} inputs of a switch of {ports}", rows.len())),
+                Some(output) => Err(format!("output {output} of a switch of {ports} ports")),
+            },
             Self::Connections(rows) => {
                 let list: Vec<_> = (0..)
                     .zip(rows)
@@ -121,6 +128,7 @@ impl Pattern {
             Self::Connections(rows) => {
                 rows[input].iter().map(|&(_, share)| share).sum::<f64>().min(1.0)
             }
+            Self::InTurn(rows) => f64::from(u8::from(!rows[input].is_empty())),
             _ => 1.0,
         }
     }
@@ -148,11 +156,16 @@ impl Pattern {
                 let whole: f64 = rows[input].iter().map(|&(_, share)| share).sum();
                 to.map(|&(_, share)| share).sum::<f64>() / whole
             }
+            Self::InTurn(rows) => {
+                let to = rows[input].iter().filter(|&&to| to == output);
+                to.count() as f64 / rows[input].len() as f64
+            }
         }
     }
 
-    /// The output of the next packet of `input`, which sends something.
-    pub fn draw(&self, ports: usize, input: usize, stream: &mut Stream) -> usize {
+    /// The output of the next packet of `input`, which sends something. `last` is that of the packet before, and of no
+    /// meaning for the first.
+    pub fn draw(&self, ports: usize, input: usize, last: usize, stream: &mut Stream) -> usize {
         let any = |stream: &mut Stream| stream.below(ports as u64) as usize;
         match self {
             Self::Uniform => any(stream),
@@ -176,6 +189,10 @@ impl Pattern {
                 false => any(stream),
             },
             Self::Connections(rows) => draw_from(&rows[input], stream),
+            Self::InTurn(rows) => {
+                let row = &rows[input];
+                row[row.iter().position(|&to| to == last).map_or(0, |at| (at + 1) % row.len())]
+            }
         }
     }
 }

@@ -256,7 +256,7 @@ impl Source {
 
     /// Draws the next burst and the pause before it.
     fn begin(&mut self, ports: usize, traffic: &Traffic) {
-        self.output = traffic.pattern.draw(ports, self.input, &mut self.stream);
+        self.output = traffic.pattern.draw(ports, self.input, self.output, &mut self.stream);
         self.left = match &traffic.sizes {
             Sizes::Messages { sizes, .. } => sizes.draw(&mut self.stream).get(),
             _ => {

@@ -174,7 +174,7 @@ fn islip_of_few_iterations_loses_diagonal_traffic_and_of_many_less() {
     let mut left = 0;
     for slot in 0..slots {
         for input in (0..ports).filter(|_| stream.bernoulli(load)).collect::<Vec<_>>() {
-            queues[input * ports + Pattern::Diagonal.draw(ports, input, &mut stream)] += 1;
+            queues[input * ports + Pattern::Diagonal.draw(ports, input, 0, &mut stream)] += 1;
         }
         let pairs = textbook.schedule(&|i, o| queues[i * ports + o] > 0, 1);
         pairs.iter().for_each(|&(i, o)| queues[i * ports + o] -= 1);
@@ -269,6 +269,7 @@ fn patterns(ports: usize) -> Vec<Pattern> {
         Pattern::Permutation(patterns::shuffle(ports)),
         Pattern::HotSpot { output: 5, share: 0.3 },
         Pattern::connections(ports, &connections).unwrap(),
+        Pattern::InTurn((0..ports).map(|input| vec![2, input.max(3), 7 + input % 2]).collect()),
     ]
 }
 
@@ -281,7 +282,11 @@ fn draws_have_the_shares_of_their_closed_forms() {
         for input in [0, 3, 15].into_iter().filter(|&input| pattern.weight(input) > 0.0) {
             let mut stream = Stream::new(4, "test/draws", input as u64);
             let mut counts = vec![0u32; ports];
-            (0..DRAWS).for_each(|_| counts[pattern.draw(ports, input, &mut stream)] += 1);
+            let mut last = 0;
+            for _ in 0..DRAWS {
+                last = pattern.draw(ports, input, last, &mut stream);
+                counts[last] += 1;
+            }
             let shares: Vec<_> = (0..ports).map(|o| pattern.share(ports, input, o)).collect();
             assert!((shares.iter().sum::<f64>() - 1.0).abs() < 1e-9, "{pattern:?}");
             for (output, (&count, share)) in counts.iter().zip(&shares).enumerate() {

@@ -9,7 +9,7 @@ use scoc::{
     Requesting, Shares, Transfers, flat,
 };
 use serde_json::json;
-use switching::{Arrivals, Bench, Line, Phase, Sizes, Switch, Traffic, Turns};
+use switching::{Arrivals, Bench, Line, Pattern, Phase, Sizes, Switch, Traffic, Turns};
 
 use super::{SEEDS, papers_chip};
 use crate::claims::{Measured, Shape, Sheet, Spread};
@@ -34,6 +34,10 @@ enum System {
     VariantLarge,
     /// The same with buffers that do not fill in the time of the experiment.
     VariantNeverFull,
+    /// The variant where packets of an input go to its outputs in turn, with the chip's buffers.
+    VariantInTurn,
+    /// The same with buffers that do not fill.
+    VariantLargeInTurn,
     Flat,
     /// Flat whose crossbar is as fast as the lines.
     FlatSlow,
@@ -45,11 +49,13 @@ enum System {
     CrrdLarge,
 }
 
-const SYSTEMS: [System; 10] = [
+const SYSTEMS: [System; 12] = [
     System::Scoc,
     System::Variant,
     System::VariantLarge,
     System::VariantNeverFull,
+    System::VariantInTurn,
+    System::VariantLargeInTurn,
     System::Flat,
     System::FlatSlow,
     System::Hiera,
@@ -69,6 +75,10 @@ impl System {
             Self::Variant => format!("X{}", scenario.number),
             Self::VariantLarge => format!("X{}, buffers of 1,024 packets", scenario.number),
             Self::VariantNeverFull => format!("X{}, buffers never full", scenario.number),
+            Self::VariantInTurn => format!("X{}, outputs in turn", scenario.number),
+            Self::VariantLargeInTurn => {
+                format!("X{}, outputs in turn, buffers never full", scenario.number)
+            }
             Self::Flat => "Flat, 1.45×".into(),
             Self::FlatSlow => "Flat, 1.0×".into(),
             Self::Hiera => "Hiera".into(),
@@ -85,6 +95,7 @@ impl System {
             Self::Variant => variant(scenario.number).is_some(),
             Self::HieraOutputs => scenario.number == 1,
             Self::VariantLarge | Self::VariantNeverFull => scenario.number == 3,
+            Self::VariantInTurn | Self::VariantLargeInTurn => scenario.number == 3,
             Self::FlatSlow => scenario.number == 7,
             Self::CrrdLarge => scenario.number == 5,
             _ => true,
@@ -107,6 +118,13 @@ fn variant(number: usize) -> Option<ChipConfig> {
     })
 }
 
+/// Packets for which an input of microbenchmark 3 has room that never fills: what does not go through waits, of half an
+/// input's packets at the most, as its connections are two.
+const fn never_full(effort: Effort) -> usize {
+    let (warm_up, measured) = window(effort);
+    ((warm_up + measured) / 2) as usize
+}
+
 /// Packet times that are not measured and that are.
 const fn window(effort: Effort) -> (u64, u64) {
     match effort {
@@ -115,20 +133,27 @@ const fn window(effort: Effort) -> (u64, u64) {
     }
 }
 
-/// The rates of a scenario's connections.
+/// The rates of a scenario's connections, packets of an input to outputs at random.
 fn rates(
     switch: impl Switch,
-    (line, turns): (Line, Turns),
+    line: (Line, Turns),
     (scenario, per_group, arrivals): (&Microbenchmark, usize, Arrivals),
     effort: Effort,
     seed: u64,
 ) -> Result<Vec<f64>, Failure> {
-    let traffic = Traffic {
-        pattern: scenario.pattern(switch.ports(), per_group).expect("128 ports are enough"),
-        arrivals,
-        sizes: Sizes::Fixed(PACKET),
-        phase: Phase::Random,
-    };
+    let pattern = scenario.pattern(switch.ports(), per_group).expect("128 ports are enough");
+    rates_of(switch, line, (scenario, per_group, pattern, arrivals), effort, seed)
+}
+
+/// The same of packets to outputs by a pattern.
+fn rates_of(
+    switch: impl Switch,
+    (line, turns): (Line, Turns),
+    (scenario, per_group, pattern, arrivals): (&Microbenchmark, usize, Pattern, Arrivals),
+    effort: Effort,
+    seed: u64,
+) -> Result<Vec<f64>, Failure> {
+    let traffic = Traffic { pattern, arrivals, sizes: Sizes::Fixed(PACKET), phase: Phase::Random };
     let packet = line.cycle_from(line.send_time(PACKET));
     let (warm_up, measured) = window(effort);
     let mut bench = Bench::new(switch, line, traffic, seed).with_turns(turns);
@@ -157,12 +182,20 @@ fn measure(
         System::Scoc => chip(papers_chip()),
         System::Variant => chip(variant(scenario.number).expect("only where there is one")),
         System::VariantLarge | System::VariantNeverFull => {
-            let config = variant(scenario.number).expect("only where there is one");
-            // What does not go through waits: of half an input's packets at the most, as its connections are two.
-            let (warm_up, measured) = window(effort);
-            let never_full = ((warm_up + measured) / 2) as usize;
             let is_large = system == System::VariantLarge;
-            chip(ChipConfig { input_packets: if is_large { 1_024 } else { never_full }, ..config })
+            let input_packets = if is_large { 1_024 } else { never_full(effort) };
+            let config = variant(scenario.number).expect("only where there is one");
+            chip(ChipConfig { input_packets, ..config })
+        }
+        System::VariantInTurn | System::VariantLargeInTurn => {
+            let config = variant(scenario.number).expect("only where there is one");
+            let is_large = system == System::VariantLargeInTurn;
+            let input_packets = if is_large { never_full(effort) } else { config.input_packets };
+            let plan =
+                ChipConfig { input_packets, ..config }.plan().expect("the variants are sound");
+            let (line, chip) = (plan.line, Chip::new(plan, seed));
+            let pattern = scenario.in_turn(chip.ports(), 4).expect("128 ports are enough");
+            rates_of(chip, (line, usual), (scenario, 4, pattern, drifting), effort, seed)
         }
         System::Flat => {
             let config = FlatConfig::sped_up();
@@ -305,6 +338,8 @@ fn judge(sheet: &mut Sheet, bars: &[Bar]) {
     sheet.measure("fairness.x3", x(3).over_seeds(loss));
     sheet.measure("fairness.x3-buffers", bar(System::VariantLarge, 3).rate(0));
     sheet.measure("fairness.x3-never-full", bar(System::VariantNeverFull, 3).rate(0));
+    sheet.measure("fairness.x3-in-turn", bar(System::VariantInTurn, 3).over_seeds(loss));
+    sheet.measure("fairness.x3-never-full-in-turn", bar(System::VariantLargeInTurn, 3).rate(0));
     sheet.measure("fairness.x4", x(4).rate(1));
     sheet.measure("fairness.x5", x(5).rate(4));
     sheet.measure("fairness.x6", x(6).rate(1));

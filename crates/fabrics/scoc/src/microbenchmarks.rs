@@ -117,6 +117,17 @@ impl Microbenchmark {
         Pattern::connections(ports, &shares)
     }
 
+    /// The same where packets of an input go to its outputs one after the other, not at random.
+    ///
+    /// # Errors
+    /// If the switch is too small.
+    pub fn in_turn(&self, ports: usize, per_group: usize) -> Result<Pattern, String> {
+        self.pattern(ports, per_group)?;
+        let mut rows = vec![Vec::new(); ports];
+        self.ports(per_group).for_each(|(from, to)| rows[from].push(to));
+        Ok(Pattern::InTurn(rows))
+    }
+
     /// The fair rate of each connection as a share of the line rate, if lines are busy for `load`.
     #[must_use]
     pub fn fair(&self, load: f64) -> Vec<f64> {
