@@ -63,7 +63,10 @@ fn size_plots(runs: &[RunResult]) -> Vec<Plot> {
         }
         Plot {
             title: format!("{} by flow size", quantity.title()),
-            note: "Solid: 99%, for sizes with at least 100 flows. Dashed: median.".into(),
+            note:
+                "Solid: 99%, for sizes with at least 100 flows. Dashed: median. A point stands in \
+                   the middle of its range of sizes."
+                    .into(),
             x: Axis::log("Flow size", Unit::Bytes),
             y: quantity.axis(),
             series,

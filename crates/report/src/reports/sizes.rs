@@ -89,8 +89,9 @@ pub(super) fn by_size(run: &RunResult, quantity: Quantity) -> Plot {
     let series = drawn.map(|drawn| line(run, quantity, drawn, drawn.0, SeriesStyle::Line));
     Plot {
         title: format!("{} by flow size", quantity.title()),
-        note: "A tail is drawn only for sizes with enough flows to have one: 100 for 99%, 1,000 \
-               for 99.9%; nothing is drawn where unfinished flows leave only a bound."
+        note: "A point stands in the middle of its range of sizes. A tail is drawn only for sizes \
+               with enough flows to have one: 100 for 99%, 1,000 for 99.9%; nothing is drawn where \
+               unfinished flows leave only a bound."
             .into(),
         x: Axis::log("Flow size", Unit::Bytes),
         y: quantity.axis(),
