@@ -280,7 +280,7 @@ mod tests {
 
     #[test]
     fn a_load_is_a_flow_every_so_often() {
-        let scenario = Case::new(Rack::R2c2, 1_000, Effort::Full).settings();
+        let scenario = Case::new(Rack::R2c2, 1_000).settings();
         let load = scenario[0].1.as_f64().unwrap();
         // 100 kB a microsecond in the rack: 800 Gbps of 512 times 60.
         assert!((load - 800.0 / 30_720.0).abs() < 1e-12, "{load}");
