@@ -550,7 +550,7 @@ impl Collector {
 
     /// D of what is named: of all links in use and all TiNs none has as much by chance.
     fn enough(&self) -> f64 {
-        let used = self.links.iter().filter(|link| link.left > 0).count();
+        let used = self.links.iter().filter(|link| link.left + link.unsaid > 0).count();
         let tins = usize::from(self.intent.topology().shape().tins());
         libm::log((used + 2 * tins).max(1) as f64 / FALSE_ALARM)
     }
