@@ -36,7 +36,7 @@ pub enum Pattern {
     },
     /// For each input its outputs, each with a share of the line rate.
     Connections(Vec<Vec<(usize, f64)>>),
-    /// For each input its outputs, one after the other.
+    /// For each input its outputs, each of them once, one after the other.
     InTurn(Vec<Vec<usize>>),
 }
 
