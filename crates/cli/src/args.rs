@@ -422,6 +422,8 @@ pub enum AquilaCommand {
     Control(ControlArguments),
     /// Show the processes, leaders, batches and sessions of a control plane that runs.
     Status(StatusArguments),
+    /// List the links of a control plane's Clique: their numbers, ends and delays, and what is set of them.
+    Links(LinksArguments),
     /// Have all TiNs of a control plane that runs get another version of their firmware, a few at a time.
     #[command(
         after_help = "The image goes to each TiN over its session, block by block; then the TiN's control processor \
@@ -527,6 +529,17 @@ pub struct StatusArguments {
     pub dir: PathBuf,
 }
 
+/// `aquila links`.
+#[derive(Debug, Args)]
+pub struct LinksArguments {
+    /// Those of one TiN alone, seen from it.
+    #[arg(long, value_name = "TIN")]
+    pub tin: Option<u16>,
+    /// The folder of `rackloom aquila control --dir`.
+    #[arg(long, value_name = "DIR", default_value = "aquila-control")]
+    pub dir: PathBuf,
+}
+
 /// `aquila upgrade`.
 #[derive(Debug, Args)]
 pub struct UpgradeArguments {
@@ -568,7 +581,7 @@ pub enum SetWhat {
     },
     /// Whether a link is to be used.
     Link {
-        /// The TiN and port at either of its ends, as 3:12, or the link's number.
+        /// The TiN and port at either of its ends, as 3:12, or the link's number; `rackloom aquila links` lists them.
         #[arg(value_name = "TIN:PORT")]
         link: LinkName,
         /// What it is to be.

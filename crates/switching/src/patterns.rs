@@ -104,11 +104,20 @@ impl Pattern {
             Self::HotSpot { output, .. } => {
                 Err(format!("output {output} of a switch of {ports} ports"))
             }
-            Self::InTurn(rows) => match rows.iter().flatten().find(|&&output| output >= ports) {
-                None if rows.len() == ports => Ok(()),
-                None => Err(format!("outputs of {} inputs of a switch of {ports}", rows.len())),
-                Some(output) => Err(format!("output {output} of a switch of {ports} ports")),
-            },
+            Self::InTurn(rows) if rows.len() != ports => {
+                Err(format!("outputs of {} inputs of a switch of {ports}", rows.len()))
+            }
+            Self::InTurn(rows) => rows.iter().try_for_each(|row| {
+                let mut seen = vec![false; ports];
+                row.iter().try_for_each(|&output| match seen.get_mut(output) {
+                    None => Err(format!("output {output} of a switch of {ports} ports")),
+                    Some(seen) if *seen => Err(format!("output {output} twice in a turn")),
+                    Some(seen) => {
+                        *seen = true;
+                        Ok(())
+                    }
+                })
+            }),
             Self::Connections(rows) => {
                 let list: Vec<_> = (0..)
                     .zip(rows)

@@ -347,6 +347,10 @@ fn traffic_that_no_line_can_carry_is_refused_in_words() {
     assert!(Pattern::Permutation(vec![0, 0]).check(2).unwrap_err().contains("not a permutation"));
     let hot = Pattern::HotSpot { output: 9, share: 0.1 };
     assert!(hot.check(8).unwrap_err().contains("output 9"));
+    let in_turn = |row: &[usize]| Pattern::InTurn(vec![row.to_vec(), vec![]]).check(2);
+    assert_eq!(in_turn(&[1, 0]), Ok(()));
+    assert!(in_turn(&[1, 0, 1]).unwrap_err().contains("output 1 twice"));
+    assert!(in_turn(&[2]).unwrap_err().contains("output 2 of a switch of 2 ports"));
 }
 
 #[test]
