@@ -49,11 +49,11 @@ type Get = fn(&Point) -> f64;
 /// Who carries lookups.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum By {
-    /// Pony Express over IP.
+    /// Pony Express over IP, at hosts that never sleep.
     Engines,
     /// The same, at hosts that sleep.
     SleepyEngines,
-    /// Remote memory, whose hosts never sleep.
+    /// Remote memory of hosts that never sleep.
     Memory,
     /// Remote memory of hosts that sleep.
     SleepyMemory,
@@ -136,17 +136,13 @@ pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Fai
         let all = jobs.iter().zip(&found).filter(|((case, _), _)| *case == wanted);
         all.map(|(_, point)| what(point)).collect()
     };
-    let over = |rate, what| -> Vec<f64> {
-        let engines = of((By::Engines, rate), what);
-        engines.iter().zip(of((By::Memory, rate), what)).map(|(a, b)| a / b).collect()
-    };
-    let (p50, p99): (Get, Get) = (|point| point.p50, |point| point.p99);
-    let (lowest, middle, highest) = (RATES[0], RATES[2], RATES[4]);
-    sheet.measure("fig11.low", Measured::mean(&over(lowest, p50)));
-    sheet.measure("fig11.low-tail", Measured::mean(&over(lowest, p99)));
-    sheet.measure("fig11.high", Measured::mean(&over(highest, p50)));
-    let tails = RATES.map(|rate| Spread::of(&over(rate, p99)).mean);
-    sheet.measure("fig11.tail", Measured::one(tails.into_iter().fold(0.0, f64::max)));
+    for (pair, suffix) in
+        [((By::SleepyEngines, By::SleepyMemory), ""), ((By::Engines, By::Memory), "-awake")]
+    {
+        compare(&mut sheet, pair, suffix, &of);
+    }
+    let p50: Get = |point| point.p50;
+    let (lowest, middle) = (RATES[0], RATES[2]);
     for (id, by) in [("fig11.sleep", By::SleepyMemory), ("fig11.awake", By::Memory)] {
         let falls: Vec<f64> =
             of((by, middle), p50).iter().zip(of((by, lowest), p50)).map(|(a, b)| a / b).collect();
@@ -154,9 +150,27 @@ pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Fai
     }
     let text = "68 clients look values of 4 KB up at 68 backends of a mini Clique, at random instants: over Pony Express \
                 (a request and an answer, engines of 0.8 µs a message at each end, 0.9 µs of bus each way) and by remote \
-                memory (a bucket of the index, then the value), whose idle hosts may sleep (8 µs after 20 µs).";
+                memory (a bucket of the index, then the value). Idle hosts sleep after 20 µs and take 8 µs to wake, or never \
+                sleep.";
     let blocks = vec![drawn(&of), numbers(&cases, &of)];
     Ok(findings("Lookups of a key-value store", text, blocks, sheet))
+}
+
+/// Pony Express over remote memory, at hosts that sleep or never do.
+fn compare(sheet: &mut Sheet, (engines, memory): (By, By), suffix: &str, of: Of<'_>) {
+    let over = |rate, what| -> Vec<f64> {
+        let above = of((engines, rate), what);
+        above.iter().zip(of((memory, rate), what)).map(|(a, b)| a / b).collect()
+    };
+    let (p50, p99): (Get, Get) = (|point| point.p50, |point| point.p99);
+    let (lowest, highest) = (RATES[0], RATES[4]);
+    let rows = [("low", lowest, p50), ("low-tail", lowest, p99), ("high", highest, p50)];
+    for (word, rate, what) in rows.into_iter().chain([("high-tail", highest, p99)]) {
+        sheet.measure(&format!("fig11.{word}{suffix}"), Measured::mean(&over(rate, what)));
+    }
+    let tails = RATES.map(|rate| Spread::of(&over(rate, p99)).mean);
+    let largest = tails.into_iter().fold(0.0, f64::max);
+    sheet.measure(&format!("fig11.tail{suffix}"), Measured::one(largest));
 }
 
 /// Values of a case, over seeds.

@@ -19,7 +19,7 @@ use crate::{Effort, Failure, Findings, Watch};
 
 /// Sizes of packets (§3.2: MTUs that are in use). Unit: bytes.
 const SIZES: [u16; 6] = [64, 256, 1_024, 1_500, 4_160, 9_000];
-/// All fibres of this length, so that ways are alike. Unit: m.
+/// Other fibres, all of this length (§3.2: up to 100 m). Unit: m.
 const METRES: u32 = 100;
 /// Packets of a run, each alone.
 const MANY: u64 = 60;
@@ -78,10 +78,25 @@ fn cost(
     })
 }
 
+/// What solicitation adds to the round trip of a packet of one cell, in such round trips: value and acknowledgment are
+/// each asked for, which is two for one of packets.
+fn added(asked: &Cost, unasked: &Cost) -> f64 {
+    (asked.trip - unasked.trip) / (2.0 * unasked.trip)
+}
+
+/// The same over long fibres.
+fn far(sheet: &mut Sheet, watch: &mut Watch<'_>) -> Result<(), Failure> {
+    let clique = Clique::new(&Shape::MINI, Fibres::Metres(METRES));
+    let cases: [Case; 2] = [(SIZES[0], 4, true), (SIZES[0], 4, false)];
+    let found = spread(&cases, watch, |&case, pulse| cost(&clique, case, pulse))?;
+    sheet.measure("overhead.round-trip-100m", Measured::one(added(&found[0], &found[1])));
+    Ok(())
+}
+
 /// Overheads by size of packet.
 pub(super) fn run(_: Effort, watch: &mut Watch<'_>) -> Result<Findings, Failure> {
     let mut sheet = Sheet::read(include_str!("../../aquila/overhead.claims.toml"));
-    let clique = Clique::new(&Shape::MINI, Fibres::Metres(METRES));
+    let clique = Clique::new(&Shape::MINI, Fibres::Grid);
     let cases: Vec<Case> = SIZES
         .iter()
         .flat_map(|&bytes| [(bytes, 0, true), (bytes, 4, true), (bytes, 4, false)])
@@ -95,11 +110,10 @@ pub(super) fn run(_: Effort, watch: &mut Watch<'_>) -> Result<Findings, Failure>
     let plain = overhead(of((9_000, 0, true)).data, 9_000);
     sheet.measure("overhead.header", Measured::one(plain));
     sheet.measure("overhead.asking", Measured::one(of((1_024, 4, true)).asking));
-    // What one more round trip of the smallest cells takes, measured on packets of one cell.
+    let (asked, unasked) = (of((SIZES[0], 4, true)), of((SIZES[0], 4, false)));
+    sheet.measure("overhead.round-trip", Measured::one(added(&asked, &unasked)));
+    far(&mut sheet, watch)?;
     let extra = |bytes: u16| of((bytes, 4, true)).trip - of((bytes, 4, false)).trip;
-    let crossing = of((64, 4, false)).trip;
-    // Value and acknowledgment are each asked for: two round trips for one of packets.
-    sheet.measure("overhead.round-trip", Measured::one(extra(64) / (2.0 * crossing)));
     let share = |bytes: u16| extra(bytes) / of((bytes, 4, true)).trip;
     let (small, large) = (share(64), share(9_000));
     let words =
@@ -142,7 +156,7 @@ pub(super) fn run(_: Effort, watch: &mut Watch<'_>) -> Result<Findings, Failure>
         axis("round trip in the fabric", Unit::Seconds, Scale::Linear),
     );
     let series = vec![line("asked for", true), line("not asked for", false)];
-    let note = "Idle Clique, fibres of 100 m; each packet is acknowledged by 64 B.";
+    let note = "Idle mini Clique; each packet is acknowledged by 64 B.";
     let blocks = vec![
         Block::Plots(vec![plot("What solicitation costs", note, x, y, series)]),
         table("A packet alone", &columns, SIZES.iter().map(row).collect()),

@@ -15,6 +15,7 @@ use serde_json::json;
 use super::SEEDS;
 use super::bursts::stream;
 use super::clique::{BULK, Clique, Uniform, VALUE, quantile, run as run_cells, send_all, us};
+use super::incast::{self, Case};
 use crate::claims::{Measured, Sheet, Spread};
 use crate::drawing::{curve, findings, plot, table};
 use crate::spread::{Pulse, spread, with_seeds};
@@ -26,6 +27,14 @@ const WINDOWS: [u64; 8] = [8, 16, 32, 64, 128, 256, 512, 1_024];
 const OURS: u64 = 64;
 /// Packets that are asked for at once after a port was idle: ours, and so many that the window alone holds them back.
 const BURSTS: [u32; 2] = [2, 64];
+/// Senders of incasts, each a row where windows are ours and one where the window alone holds back; and packets of each.
+const INCASTS: [(u32, u32, &str); 4] = [
+    (32, BURSTS[0], "window.queues-incast-32"),
+    (128, BURSTS[0], "window.queues-incast-128"),
+    (32, BURSTS[1], "window.queues-incast-32-unpaced"),
+    (128, BURSTS[1], "window.queues-incast-128-unpaced"),
+];
+const EACH: u64 = 8;
 /// What a TiN offers in uniform traffic. Unit: Gbps.
 const LOAD: u64 = 90;
 
@@ -38,16 +47,21 @@ struct Point {
     data: f64,
 }
 
+/// IP with a window, and so many packets that are asked for at once.
+fn windowed((kibibytes, burst): (u64, u32)) -> Ip {
+    let window = Bytes::new(kibibytes << 10);
+    let egress_buffer = Some(Ip::default().egress_buffer().max(window));
+    Ip { window: Some(window), egress_buffer, burst, ..Ip::default() }
+}
+
 fn measure(
     clique: &Clique,
-    (kibibytes, burst): (u64, u32),
+    window: (u64, u32),
     effort: Effort,
     seed: u64,
     pulse: &mut Pulse<'_>,
 ) -> Result<Point, Failure> {
-    let window = Bytes::new(kibibytes << 10);
-    let egress_buffer = Some(Ip::default().egress_buffer().max(window));
-    let ip = Ip { window: Some(window), egress_buffer, burst, ..Ip::default() };
+    let ip = windowed(window);
     let settings = Settings::default();
     let micros = if effort == Effort::Quick { 40 } else { 400 };
     let pair = stream(clique, (&settings, &ip), micros, seed, pulse)?;
@@ -63,11 +77,33 @@ fn measure(
     Ok(Point { pair, p99: quantile(&times, 0.99), data })
 }
 
+/// Most data in the fabric under incasts, with 1 MiB over that with ours.
+fn incasts(sheet: &mut Sheet, watch: &mut Watch<'_>) -> Result<(), Failure> {
+    let clique = Clique::new(&Shape::FULL, Fibres::Grid);
+    let cases = INCASTS.map(|(senders, burst, _)| [OURS, 1_024].map(|to| (senders, (to, burst))));
+    let jobs = with_seeds(cases.as_flattened(), SEEDS);
+    let found = spread(&jobs, watch, |&((senders, window), seed), pulse| {
+        let case = Case { senders, solicitation: true, packets: EACH, is_incast: true };
+        let how = (&Settings::default(), &windowed(window));
+        Ok(incast::carry(&clique, how, case, seed, pulse)?.data)
+    })?;
+    let of = |wanted: (u32, (u64, u32))| {
+        let all = jobs.iter().zip(&found).filter(move |((case, _), _)| *case == wanted);
+        all.map(|(_, &data)| data)
+    };
+    for (senders, burst, id) in INCASTS {
+        let wide = of((senders, (1_024, burst)));
+        let over = wide.zip(of((senders, (OURS, burst)))).map(|(wide, ours)| wide / ours);
+        sheet.measure(id, Measured::mean(&over.collect::<Vec<_>>()));
+    }
+    Ok(())
+}
+
 /// A sweep of windows.
 pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Failure> {
     let mut sheet = Sheet::read(include_str!("../../aquila/window.claims.toml"));
     // The sweep is of one TiN's port: pods and TiNs of a smaller Clique do.
-    let clique = Clique::new(&Shape::MINI, Fibres::Metres(100));
+    let clique = Clique::new(&Shape::MINI, Fibres::Grid);
     let mut cases = WINDOWS.map(|window| (window, BURSTS[0])).to_vec();
     cases.extend([(OURS, BURSTS[1]), (1_024, BURSTS[1])]);
     let jobs = with_seeds(&cases, SEEDS);
@@ -89,13 +125,14 @@ pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Fai
     sheet.measure("window.queues", Measured::mean(&over(data(1_024), data(OURS))));
     let unpaced = |window| with((window, BURSTS[1]), |point| point.data);
     sheet.measure("window.queues-unpaced", Measured::mean(&over(unpaced(1_024), unpaced(OURS))));
+    incasts(&mut sheet, watch)?;
     let line = |name: &str, what: fn(&Point) -> f64| {
         let point = |window: u64| ((window << 10) as f64, Spread::of(&of(window, what)));
         curve(name, &WINDOWS.map(point))
     };
     let x = || Axis { label: "window".into(), unit: Unit::Bytes, scale: Scale::Log };
     let y = |label: &str, unit| Axis { label: label.into(), unit, scale: Scale::Linear };
-    let note = "Mini Clique, fibres of 100 m; bars from the smallest to the largest seed.";
+    let note = "Mini Clique; bars from the smallest to the largest seed.";
     let plots = vec![
         plot(
             "One TiN to another",

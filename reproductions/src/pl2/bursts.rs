@@ -54,8 +54,8 @@ pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Fai
         microbursts::summary(&names, &messages),
         by_workload(&slowdowns, &calls),
     ];
-    let text = "The incast of Fig. 9, the messages of Fig. 1 at random, memcached beside four hosts (Fig. 3) and \
-                W3 to W5 over raw Ethernet (Fig. 8), with bursts of one to sixteen packets.";
+    let text = "The incast of Fig. 9, the microbursts of Fig. 1, memcached beside four hosts (Fig. 3) and W3 to W5 \
+                over raw Ethernet (Fig. 8), with bursts of one to sixteen packets.";
     Ok(findings("Packets in a burst (K)", text, blocks, sheet))
 }
 
@@ -69,7 +69,7 @@ fn cases(effort: Effort) -> Vec<Vec<Case>> {
     };
     let three = incast::case(incast::PL2, 3, 1, effort);
     let messages = {
-        let settings = microbursts::at_random(microbursts::messages(effort));
+        let settings = microbursts::microbursts(microbursts::messages(effort));
         Case { file: microbursts::FILE, fabric: microbursts::PL2, settings }
     };
     let trace = |index: usize| {

@@ -2,11 +2,11 @@
 
 use report::Unit;
 use report::page::{Axis, Block, Plot};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::incast::{self, overhead};
 use super::microbursts::{self, lost};
-use super::racks::{Case, Ran, carry_all, numbers};
+use super::racks::{Case, Ran, carry_all, numbers, quotients};
 use super::rpcs::Calls;
 use crate::claims::{Measured, Sheet, Spread};
 use crate::drawing::{curve, findings, plot, table};
@@ -24,38 +24,45 @@ pub(super) fn over(runs: &[Ran], get: impl Fn(&Ran) -> f64) -> Vec<f64> {
     runs.iter().map(get).collect()
 }
 
-/// t: the messages of Fig. 1 at random, and with threads that only send.
+/// t: the microbursts of Fig. 1; half as many of its messages at random, and half as many microbursts of threads that
+/// only send.
 pub(super) fn thresholds(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Failure> {
     let mut sheet = Sheet::read(include_str!("../../pl2/threshold.claims.toml"));
-    let case = |threshold: u32, messages: u64| {
-        let mut settings = microbursts::at_random(messages);
-        settings.push(("fabric.0.unsolicited_below", json!(threshold)));
-        Case { file: microbursts::FILE, fabric: microbursts::PL2, settings }
-    };
     let messages = microbursts::messages(effort);
-    let mut cases = THRESHOLDS.map(|threshold| case(threshold, messages)).to_vec();
-    let free = THRESHOLDS.map(|threshold| case(threshold, messages / 2));
-    cases.extend(free.map(incast::without_work));
-    let mut runs = carry_all(&cases, effort.seeds(), watch)?;
-    let free = runs.split_off(THRESHOLDS.len());
+    let cases = |workload: fn(u64) -> Vec<(&'static str, Value)>, messages: u64| {
+        THRESHOLDS.map(|threshold| {
+            let mut settings = workload(messages);
+            settings.push(("fabric.0.unsolicited_below", json!(threshold)));
+            Case { file: microbursts::FILE, fabric: microbursts::PL2, settings }
+        })
+    };
+    let usual = cases(microbursts::microbursts, messages);
+    let random = cases(microbursts::at_random, messages / 2);
+    let free = cases(microbursts::microbursts, messages / 2).map(incast::without_work);
+    let all = carry_all(&[usual, random, free].concat(), effort.seeds(), watch)?;
+    let groups: Vec<&[Vec<Ran>]> = all.chunks(THRESHOLDS.len()).collect();
+    let [usual, random, free] = groups[..] else { unreachable!("three kinds of runs") };
     let mut put = |word: &str, measured| sheet.measure(&format!("threshold.{word}"), measured);
-    let robust = ROBUST.iter().flat_map(|&threshold| over(of(&runs, threshold), lost));
+    let robust = ROBUST.iter().flat_map(|&threshold| over(of(usual, threshold), lost));
     put("loss", Measured::largest(&robust.collect::<Vec<_>>()));
-    put("latency", latency(&runs));
-    put("large", Measured::mean(&over(of(&runs, LARGE), lost)));
-    put("drops", drops(&runs));
+    put("large", Measured::mean(&over(of(usual, LARGE), lost)));
     let dropped = |run: &Ran| number(run, "drops");
-    put("drops-large", Measured::mean(&over(of(&runs, LARGE), dropped)));
-    put("free-latency", latency(&free));
-    put("free-drops-large", Measured::mean(&over(of(&free, LARGE), dropped)));
-    let curves = [("Microbursts", &runs), ("with threads that only send", &free)];
-    let names = THRESHOLDS.map(|threshold| format!("t = {threshold}"));
-    let free_names = names.each_ref().map(|name| format!("{name}, threads that only send"));
-    let names: Vec<&str> = names.iter().chain(&free_names).map(String::as_str).collect();
-    let all = [runs.clone(), free.clone()].concat();
+    for (word, runs) in [("", usual), ("-random", random)] {
+        put(&format!("latency{word}"), latency(runs));
+        put(&format!("drops{word}"), drops(runs));
+        put(&format!("drops-large{word}"), Measured::mean(&over(of(runs, LARGE), dropped)));
+    }
+    put("free-latency", latency(free));
+    put("free-drops-large", Measured::mean(&over(of(free, LARGE), dropped)));
+    let curves = [("Microbursts", usual), ("at random", random), ("threads that only send", free)];
+    let words = ["", ", at random", ", threads that only send"];
+    let names = words.iter().flat_map(|word| THRESHOLDS.map(|t| format!("t = {t}{word}")));
+    let names: Vec<String> = names.collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let blocks = vec![Block::Plots(threshold_plots(&curves)), microbursts::summary(&names, &all)];
-    let text = "The messages of Fig. 1, at random, with thresholds of 10 to 35 slots below which bursts \
-                go unsolicited; then half as many with threads that do nothing but send.";
+    let text = "The microbursts of Fig. 1 with thresholds of 10 to 35 slots below which bursts go unsolicited; then \
+                half as many of its messages, at random, and half as many microbursts of threads that do nothing \
+                but send.";
     Ok(findings("When bursts go unsolicited (t)", text, blocks, sheet))
 }
 
@@ -80,9 +87,9 @@ fn latency(runs: &[Vec<Ran>]) -> Measured {
 }
 
 /// Queues and drops against the threshold.
-fn threshold_plots(curves: &[(&str, &Vec<Vec<Ran>>)]) -> Vec<Plot> {
+fn threshold_plots(curves: &[(&str, &[Vec<Ran>])]) -> Vec<Plot> {
     let one = |title: &str, head: &str, path: &'static str, unit: Unit| {
-        let line = |&(name, runs): &(&str, &Vec<Vec<Ran>>)| {
+        let line = |&(name, runs): &(&str, &[Vec<Ran>])| {
             let points = THRESHOLDS.iter().zip(runs);
             let points = points.map(|(&t, runs)| (f64::from(t), Spread::of(&numbers(runs, path))));
             curve(name, &points.collect::<Vec<_>>())
@@ -125,7 +132,15 @@ fn round_trips(effort: Effort, watch: &mut Watch<'_>) -> Result<[Vec<f64>; 2], F
     Ok([unsolicited.to_vec(), granted.to_vec()])
 }
 
-/// What a reservation takes in an idle rack, and what reservations take of a busy one.
+/// What exchanges take, of 99 in a hundred at the most.
+const P99: &str = "pl2.exchange_p99_seconds";
+
+/// How far that is from the median.
+fn spread_of(run: &Ran) -> f64 {
+    number(run, P99) - number(run, "pl2.exchange_p50_seconds")
+}
+
+/// What a reservation takes in an idle rack and in a busy one, and what reservations take of that.
 pub(super) fn exchange(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Failure> {
     let mut sheet = Sheet::read(include_str!("../../pl2/exchange.claims.toml"));
     let messages: u64 = if effort == Effort::Full { 1_000_000 } else { 10_000 };
@@ -153,6 +168,10 @@ pub(super) fn exchange(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings
         put(&format!("{name}-max"), Measured::largest(&numbers(runs, "pl2.exchange_max_seconds")));
     }
     put("overhead", Measured::mean(&over(busy, overhead)));
+    let [idle, busy_late] = [software, busy].map(|runs| numbers(runs, P99));
+    put("busy-tail", Measured::mean(&quotients(&busy_late, &idle)));
+    let [idle, busy_spread] = [software, busy].map(|runs| over(runs, spread_of));
+    put("busy-spread", Measured::mean(&quotients(&busy_spread, &idle)));
     let [trips, granted] = round_trips(effort, watch)?;
     put("round-trip", Measured::mean(&trips));
     put("round-trip-granted", Measured::mean(&granted));

@@ -253,7 +253,7 @@ pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Fai
     };
     let [w3, w4, w5] = DRAWN.map(medians);
     let words = format!("{w3:.2}, {w4:.2}, {w5:.2}");
-    let shape = Shape::of(w4 > 1.0 && w5 > 1.0);
+    let shape = Shape::of(w4 > w3 && w5 > w3);
     sheet.measure("fig8.medians", Measured::shape(words, shape));
     let losses = DRAWN.iter().flat_map(|&workload| {
         [PL2, PL2_TCP].into_iter().flat_map(move |fabric| [(workload, fabric)])

@@ -3,8 +3,8 @@
 use kernel::{Rate, Span};
 use r2c2::broadcast::Fib;
 use r2c2::rates::{Course, Courses, Terms, Waterfill, Whose, capacities, unrestricted};
-use r2c2::routing::{Network, Protocol, Scratch, Shares, of_paths};
-use r2c2::wire::SHORT_BYTES;
+use r2c2::routing::{HOPS_MAX, Network, Protocol, Scratch, Shares, of_paths};
+use r2c2::wire::{NODES_MAX, SHORT_BYTES, batch};
 use rack::NodeId;
 use rack::topology::{Builder, LeafSpine, Link, Mesh, PortId, Shape, Topology, Torus, Vertex};
 use report::Unit;
@@ -98,6 +98,12 @@ pub(super) fn broadcasts(_: Effort, _: &mut Watch<'_>) -> Result<Findings, Failu
     sheet.measure("fig9.large", Measured::one(overhead(&cube, 1.0, [LARGE, LONG])));
     let usual = overhead(&cube, SMALL_SHARE, [SMALL, LONG]);
     sheet.measure("fig9.data-centre", Measured::one(usual));
+    let half = overhead(&cube, 0.5, [SMALL, LONG]);
+    let [none, all] = [0.0, 1.0].map(|share| overhead(&cube, share, [SMALL, LONG]));
+    sheet.measure("fig9.linear", Measured::one(half / none.midpoint(all)));
+    // §3.2: faults of a processor a year, and processors.
+    let a_day = 0.3 * f64::from(4 * cube.nodes()) / 365.0;
+    sheet.measure("fig9.failures", Measured::one(a_day));
     // 16 by 32 nodes: as near to a square as 512 in powers of two come.
     let others = [("3D mesh", mesh(&[8, 8, 8])), ("2D torus", torus(&[16, 32]))];
     let at_most = others.iter().map(|(_, other)| overhead(other, 1.0, [SMALL, LONG]));
@@ -223,7 +229,7 @@ fn fig_4() -> [Vec<f64>; 2] {
     [in_links([0, 1].map(|place| filling.rate(place)).to_vec()), in_links(any)]
 }
 
-/// §4.2: tables of link weights.
+/// §4.2: tables of link weights, and what packets have room for.
 pub(super) fn memory(_: Effort, _: &mut Watch<'_>) -> Result<Findings, Failure> {
     /// §4.2: bytes of a weight.
     const WEIGHT: usize = 4;
@@ -233,5 +239,8 @@ pub(super) fn memory(_: Effort, _: &mut Watch<'_>) -> Result<Findings, Failure> 
     sheet.measure("memory.table", Measured::one(table as f64));
     let shares = Shares::new(&cube, Protocol::Rps).expect("spraying suits any graph");
     sheet.measure("memory.ours", Measured::one(shares.table_bytes() as f64));
-    Ok(findings("Memory of a node's tables", "512 nodes in a 3D torus.", Vec::new(), sheet))
+    sheet.measure("memory.hops", Measured::one(f64::from(HOPS_MAX)));
+    sheet.measure("memory.nodes", Measured::one(f64::from(NODES_MAX)));
+    sheet.measure("memory.pairs", Measured::one((batch::BYTES_MAX / batch::PAIR_BYTES) as f64));
+    Ok(findings("Sizes of tables and packets", "512 nodes in a 3D torus.", Vec::new(), sheet))
 }

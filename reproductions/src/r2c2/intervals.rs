@@ -24,6 +24,9 @@ const USUAL_GAP: u64 = 1_000;
 /// Seeds of Figs 15 and 16, quick or not: from one ρ to the next little changes (our choice).
 const SEEDS: u64 = 5;
 
+/// Of which flows rates are computed: as the claims have it (§5.1), and of all.
+const READINGS: [(fn(f64) -> When, &str); 2] = [(When::Lasting, ""), (When::Every, "-all")];
+
 /// τ and ρ of a run.
 type Point = (u64, u64);
 
@@ -50,13 +53,13 @@ struct Error {
     p95: f64,
 }
 
-/// The errors of each of `intervals`.
-fn errors(effort: Effort, gap: u64, intervals: &[u64], seed: u64) -> Vec<Error> {
+/// The errors of each of `intervals`, in each of [`READINGS`].
+fn errors(effort: Effort, gap: u64, intervals: &[u64], seed: u64) -> [Vec<Error>; 2] {
     let network = rack();
     let coming = arrivals(&network, flows(effort, gap), gap as f64 * 1e-9, seed);
     let (ideal, _) = assign(&network, &coming, When::EveryEvent);
-    let of = |&interval: &u64| {
-        let (assigned, _) = assign(&network, &coming, When::Every(interval as f64 * 1e-6));
+    let of = |when: fn(f64) -> When, interval: u64| {
+        let (assigned, _) = assign(&network, &coming, when(interval as f64 * 1e-6));
         let pairs = assigned.iter().zip(&ideal);
         let errors: Vec<f64> = pairs
             .filter_map(|(ours, ideal)| {
@@ -66,7 +69,7 @@ fn errors(effort: Effort, gap: u64, intervals: &[u64], seed: u64) -> Vec<Error> 
             .collect();
         Error { median: quantile(&errors, 0.5), p95: quantile(&errors, 0.95) }
     };
-    intervals.iter().map(of).collect()
+    READINGS.map(|(when, _)| intervals.iter().map(|&interval| of(when, interval)).collect())
 }
 
 /// The errors of every τ and ρ that was run.
@@ -108,35 +111,46 @@ impl Errors {
     }
 }
 
+/// Notes the rows of one reading.
+fn measure(sheet: &mut Sheet, found: &Errors, reading: &str) {
+    let mut put = |word: &str, measured| sheet.measure(&format!("fig15.{word}{reading}"), measured);
+    for (word, interval) in [("500us", 500), ("1ms", 1_000)] {
+        for (name, get) in [("median", MEDIAN), ("p95", P95)] {
+            put(&format!("{name}-{word}"), Measured::mean(&found.of((USUAL_GAP, interval), get)));
+        }
+    }
+    let (means, words) = found.along(&INTERVALS.map(|interval| (USUAL_GAP, interval)));
+    put("rises", Measured::shape(words, Shape::of(means.is_sorted())));
+    let by_load = GAPS.map(|gap| (gap, USUAL));
+    let (means, words) = found.along(&by_load);
+    put("load", Measured::shape(words, Shape::of(means.is_sorted_by(|one, next| one > next))));
+    put("negligible", Measured::mean(&found.of(by_load[GAPS.len() - 1], P95)));
+}
+
 /// Figs 15 and 16.
 pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Failure> {
     let mut sheet = Sheet::read(include_str!("../../r2c2/fig15.claims.toml"));
     let jobs = with_seeds(&GAPS, SEEDS);
     let found =
         spread(&jobs, watch, |&(gap, seed), _| Ok(errors(effort, gap, intervals_of(gap), seed)))?;
-    let found = Errors(found);
-    let mut put = |word: &str, measured| sheet.measure(&format!("fig15.{word}"), measured);
-    for (word, interval) in [("500us", 500), ("1ms", 1_000)] {
-        for (name, get) in [("median", MEDIAN), ("p95", P95)] {
-            put(&format!("{name}-{word}"), Measured::mean(&found.of((USUAL_GAP, interval), get)));
-        }
+    let mut plots = Vec::new();
+    for (index, ((_, reading), of)) in READINGS.into_iter().zip(["", ", of all flows"]).enumerate()
+    {
+        let found = Errors(found.iter().map(|readings| readings[index].clone()).collect());
+        measure(&mut sheet, &found, reading);
+        let interval = Axis::linear("From computation to computation", Unit::Seconds);
+        let gap = Axis::log("Time from flow to flow", Unit::Seconds);
+        let by_interval = INTERVALS.map(|interval| (USUAL_GAP, interval));
+        let by_load = GAPS.map(|gap| (gap, USUAL));
+        let of_interval = |(_, interval): Point| interval as f64 * 1e-6;
+        plots.push(found.plot(&format!("Fig. 15{of}"), &by_interval, interval, of_interval));
+        plots
+            .push(found.plot(&format!("Fig. 16{of}"), &by_load, gap, |(gap, _)| gap as f64 * 1e-9));
     }
-    let by_interval = INTERVALS.map(|interval| (USUAL_GAP, interval));
-    let by_load = GAPS.map(|gap| (gap, USUAL));
-    let (means, words) = found.along(&by_interval);
-    put("rises", Measured::shape(words, Shape::of(means.is_sorted())));
-    let (means, words) = found.along(&by_load);
-    put("load", Measured::shape(words, Shape::of(means[GAPS.len() - 1] < means[0])));
-    put("negligible", Measured::mean(&found.of(by_load[GAPS.len() - 1], P95)));
-    let interval = Axis::linear("From computation to computation", Unit::Seconds);
-    let gap = Axis::log("Time from flow to flow", Unit::Seconds);
-    let plots = vec![
-        found.plot("Fig. 15", &by_interval, interval, |(_, interval)| interval as f64 * 1e-6),
-        found.plot("Fig. 16", &by_load, gap, |(gap, _)| gap as f64 * 1e-9),
-    ];
     let text = "Flows without packets: each sends at the rate that it was last assigned, before \
-                its first at that of a link. Compared are the flows that some computation \
-                considered, by the mean of the rates they were assigned.";
+                its first at that of a link. Rates are computed of flows that have lasted an \
+                interval, or of all. Compared are the flows that some computation considered, by \
+                the mean of the rates they were assigned.";
     Ok(findings("Rates against those of every event", text, vec![Block::Plots(plots)], sheet))
 }
 

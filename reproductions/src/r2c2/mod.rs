@@ -18,6 +18,7 @@ mod small;
 pub mod speed;
 #[cfg(test)]
 mod tests;
+mod ties;
 
 use crate::paper::experiment;
 use crate::{Experiment, Paper};
@@ -56,7 +57,7 @@ const EXPERIMENTS: &[Experiment] = &[
         arithmetic::broadcasts,
     ),
     experiment!("r2c2", "examples", "§3.3.1, Figs 3, 4", "Worked examples", arithmetic::examples),
-    experiment!("r2c2", "memory", "§4.2", "Memory of a node's tables", arithmetic::memory),
+    experiment!("r2c2", "memory", "§3.4, §4.2", "Sizes of tables and packets", arithmetic::memory),
     experiment!("r2c2", "fig7", "§5.1, Fig. 7", "16 nodes: throughput and queues", small::run),
     experiment!("r2c2", "fig8", "§5.1, Fig. 8", "Time to compute rates", intervals::cost),
     experiment!(

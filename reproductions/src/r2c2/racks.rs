@@ -89,6 +89,11 @@ impl Case {
         Self { flows: 3 * self.flows, ..self }
     }
 
+    /// A run of a third as many (our choice), to tell what it grows from.
+    pub(super) fn shorter(self) -> Self {
+        Self { flows: self.flows / 3, ..self }
+    }
+
     fn settings(&self) -> Vec<(&'static str, Value)> {
         let load = MEAN_BITS / (self.gap as f64 * 1e-9) / (NODES * NODE_RATE);
         let mut settings = vec![

@@ -7,7 +7,7 @@ use scoc::{Chip, Crrd, CrrdConfig, FlatConfig, Hiera, HieraConfig, fall_through,
 use serde::{Deserialize, Serialize};
 use switching::{Arrivals, Line, Pattern, Phase, Sizes, Switch, Traffic};
 
-use super::{SEEDS, Window, papers_chip, run_bench};
+use super::{SEEDS, Window, papers_chip, papers_crrd, run_bench};
 use crate::claims::{Measured, Sheet, Spread};
 use crate::drawing::{curve, findings};
 use crate::spread::{spread, with_seeds};
@@ -81,6 +81,8 @@ const OUTPUTS: [Case; 3] = [
     (HieraOutputs, Part::Diagonal, 100),
     (HieraOutputs, Part::LogDiagonal, 100),
 ];
+/// Loads below the largest that the paper draws, where the same is tested for its delay.
+const LOWER: [u32; 7] = [10, 30, 50, 60, 65, 70, 80];
 
 const fn window(effort: Effort) -> Window {
     match effort {
@@ -147,7 +149,7 @@ fn measure((system, part, load): Case, effort: Effort, seed: u64) -> Result<Poin
             on_bench(Hiera::new(config), config.line(), rest, traffic, run, seed)
         }
         CrrdLarge => {
-            let usual = CrrdConfig::default();
+            let usual = papers_crrd();
             let config = CrrdConfig { packets: 32 * usual.packets, ..usual };
             on_bench(Crrd::new(config), config.line(), Span::ZERO, traffic, run, seed)
         }
@@ -200,7 +202,16 @@ impl Figure {
         Measured::mean(&gains)
     }
 
-    /// The same in points of what the lines carry.
+    /// How far a system's mean delay is from SCOC's in uniform traffic: the largest over the loads that the paper
+    /// draws, relative.
+    fn apart(&self, system: System) -> Measured {
+        let mean = |system, load| Spread::of(&self.delay((system, Part::Uniform, load))).mean;
+        let loads = LOWER.iter().copied().chain([HIGH]);
+        let apart = loads.map(|load| (mean(system, load) / mean(Scoc, load) - 1.0).abs());
+        Measured::one(apart.fold(0.0, f64::max))
+    }
+
+    /// What one system carries beyond another in points of what the lines carry.
     fn points(&self, part: Part, one: System, other: System) -> Measured {
         let (ones, others) = (self.carried((one, part, 100)), self.carried((other, part, 100)));
         let gains: Vec<f64> = ones.iter().zip(&others).map(|(one, other)| one - other).collect();
@@ -216,6 +227,7 @@ pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Fai
         .flat_map(|&(part, _)| SYSTEMS.map(|(system, _)| (system, part)))
         .flat_map(|(system, part)| LOADS.map(|load| (system, part, load)))
         .chain(OUTPUTS)
+        .chain(LOWER.map(|load| (HieraOutputs, Part::Uniform, load)))
         .collect();
     let jobs = with_seeds(&cases, SEEDS);
     let found = spread(&jobs, watch, |&(case, seed), _| measure(case, effort, seed))?;
@@ -257,6 +269,8 @@ fn judge(sheet: &mut Sheet, figure: &Figure) {
     let higher = figure.delay((Flat, Part::Uniform, 50)).into_iter();
     let higher = higher.zip(figure.delay((Scoc, Part::Uniform, 50)));
     put("flat-delay", Measured::mean(&higher.map(|(flat, scoc)| flat / scoc).collect::<Vec<_>>()));
+    put("hiera-delay", figure.apart(System::Hiera));
+    put("hiera-delay-outputs", figure.apart(HieraOutputs));
     put("scoc-partitioned", carried(Scoc, Part::Partitioned, HIGH));
     put("hiera-partitioned", carried(System::Hiera, Part::Partitioned, 100));
     put("hiera-uniform-outputs", carried(HieraOutputs, Part::Uniform, HIGH));

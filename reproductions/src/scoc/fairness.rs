@@ -6,12 +6,12 @@ use report::{Cell, Column, ResultsTable, Unit};
 use scoc::microbenchmarks::{ALL, Microbenchmark};
 use scoc::{
     Chip, ChipConfig, Crrd, CrrdConfig, FlatConfig, GrantOrder, Hiera, HieraConfig, InputChoice,
-    Requesting, Shares, Transfers, flat,
+    OutputChoice, Requesting, Shares, Transfers, flat,
 };
 use serde_json::json;
 use switching::{Arrivals, Bench, Line, Pattern, Phase, Sizes, Switch, Traffic, Turns};
 
-use super::{SEEDS, papers_chip};
+use super::{SEEDS, papers_chip, papers_crrd};
 use crate::claims::{Measured, Shape, Sheet, Spread};
 use crate::drawing::findings;
 use crate::paper::part;
@@ -38,6 +38,10 @@ enum System {
     VariantInTurn,
     /// The same with buffers that do not fill.
     VariantLargeInTurn,
+    /// The variant where lines are always busy.
+    VariantFullRate,
+    /// The chip whose output groups choose at random: mode 2 (§4.D).
+    RandomOutputs,
     Flat,
     /// Flat whose crossbar is as fast as the lines.
     FlatSlow,
@@ -47,21 +51,29 @@ enum System {
     Crrd,
     /// CRRD with buffers that do not fill in the time of the experiment.
     CrrdLarge,
+    /// CRRD with unlimited room at outputs.
+    CrrdUnlimited,
+    /// The same with buffers at inputs that do not fill.
+    CrrdLargeUnlimited,
 }
 
-const SYSTEMS: [System; 12] = [
+const SYSTEMS: [System; 16] = [
     System::Scoc,
     System::Variant,
     System::VariantLarge,
     System::VariantNeverFull,
     System::VariantInTurn,
     System::VariantLargeInTurn,
+    System::VariantFullRate,
+    System::RandomOutputs,
     System::Flat,
     System::FlatSlow,
     System::Hiera,
     System::HieraOutputs,
     System::Crrd,
     System::CrrdLarge,
+    System::CrrdUnlimited,
+    System::CrrdLargeUnlimited,
 ];
 
 /// Packets for which an input has room that never fills: four inputs at the line rate bring fewer in
@@ -79,25 +91,33 @@ impl System {
             Self::VariantLargeInTurn => {
                 format!("X{}, outputs in turn, buffers never full", scenario.number)
             }
+            Self::VariantFullRate => format!("X{}, lines always busy", scenario.number),
+            Self::RandomOutputs => "SCOC, mode 2".into(),
             Self::Flat => "Flat, 1.45×".into(),
             Self::FlatSlow => "Flat, 1.0×".into(),
             Self::Hiera => "Hiera".into(),
             Self::HieraOutputs => "Hiera, 16 packets at outputs of subswitches".into(),
             Self::Crrd => "CRRD".into(),
             Self::CrrdLarge => "CRRD, buffers never full".into(),
+            Self::CrrdUnlimited => "CRRD, outputs never full".into(),
+            Self::CrrdLargeUnlimited => "CRRD, buffers and outputs never full".into(),
         }
     }
 
     /// Whether the experiment has it in this scenario: a variant where there is one, large buffers where the
-    /// paper speaks of them (microbenchmarks 3 and 5), and Flat without speed-up where it does (7).
+    /// paper speaks of them (microbenchmarks 3 and 5), mode 2 and Flat without speed-up where it does (4 and 7), and
+    /// other readings where they make a difference.
     fn is_in(self, scenario: &Microbenchmark) -> bool {
         match self {
             Self::Variant => variant(scenario.number).is_some(),
-            Self::HieraOutputs => scenario.number == 1,
+            Self::HieraOutputs => [1, 3, 5, 7].contains(&scenario.number),
+            Self::VariantFullRate => [4, 6].contains(&scenario.number),
+            Self::RandomOutputs => scenario.number == 4,
             Self::VariantLarge | Self::VariantNeverFull => scenario.number == 3,
             Self::VariantInTurn | Self::VariantLargeInTurn => scenario.number == 3,
             Self::FlatSlow => scenario.number == 7,
-            Self::CrrdLarge => scenario.number == 5,
+            Self::CrrdLarge | Self::CrrdLargeUnlimited => scenario.number == 5,
+            Self::CrrdUnlimited => [1, 2, 3].contains(&scenario.number),
             _ => true,
         }
     }
@@ -170,32 +190,28 @@ fn measure(
 ) -> Result<Vec<f64>, Failure> {
     let usual = Turns::default();
     let drifting = Arrivals::Drifting(LOAD);
-    let chip = |config: ChipConfig| {
-        let plan = config.plan().expect("the variants are sound");
-        let line = plan.line;
-        rates(Chip::new(plan, seed), (line, usual), (scenario, 4, drifting), effort, seed)
-    };
+    let variant = || variant(scenario.number).expect("only where there is one");
+    let chip = |config: ChipConfig| on_chip(config, (scenario, drifting), effort, seed);
     let crrd = |config: CrrdConfig| {
         rates(Crrd::new(config), (config.line(), usual), (scenario, 4, drifting), effort, seed)
     };
     match system {
         System::Scoc => chip(papers_chip()),
-        System::Variant => chip(variant(scenario.number).expect("only where there is one")),
-        System::VariantLarge | System::VariantNeverFull => {
-            let is_large = system == System::VariantLarge;
-            let input_packets = if is_large { 1_024 } else { never_full(effort) };
-            let config = variant(scenario.number).expect("only where there is one");
-            chip(ChipConfig { input_packets, ..config })
+        System::RandomOutputs => {
+            chip(ChipConfig { output_choice: OutputChoice::Random, ..papers_chip() })
         }
-        System::VariantInTurn | System::VariantLargeInTurn => {
-            let config = variant(scenario.number).expect("only where there is one");
-            let is_large = system == System::VariantLargeInTurn;
-            let input_packets = if is_large { never_full(effort) } else { config.input_packets };
-            let plan =
-                ChipConfig { input_packets, ..config }.plan().expect("the variants are sound");
-            let (line, chip) = (plan.line, Chip::new(plan, seed));
-            let pattern = scenario.in_turn(chip.ports(), 4).expect("128 ports are enough");
-            rates_of(chip, (line, usual), (scenario, 4, pattern, drifting), effort, seed)
+        System::Variant => chip(variant()),
+        System::VariantFullRate => {
+            on_chip(variant(), (scenario, Arrivals::Saturated), effort, seed)
+        }
+        System::VariantLarge => chip(ChipConfig { input_packets: 1_024, ..variant() }),
+        System::VariantNeverFull => {
+            chip(ChipConfig { input_packets: never_full(effort), ..variant() })
+        }
+        System::VariantInTurn => on_chip_in_turn(variant(), scenario, effort, seed),
+        System::VariantLargeInTurn => {
+            let config = ChipConfig { input_packets: never_full(effort), ..variant() };
+            on_chip_in_turn(config, scenario, effort, seed)
         }
         System::Flat => {
             let config = FlatConfig::sped_up();
@@ -215,9 +231,39 @@ fn measure(
             let shape = (scenario, config.subswitch, drifting);
             rates(Hiera::new(config), (config.line(), usual), shape, effort, seed)
         }
-        System::Crrd => crrd(CrrdConfig::default()),
-        System::CrrdLarge => crrd(CrrdConfig { packets: NEVER_FULL, ..CrrdConfig::default() }),
+        System::Crrd => crrd(papers_crrd()),
+        System::CrrdLarge => crrd(CrrdConfig { packets: NEVER_FULL, ..papers_crrd() }),
+        System::CrrdUnlimited => crrd(CrrdConfig::default()),
+        System::CrrdLargeUnlimited => {
+            crrd(CrrdConfig { packets: NEVER_FULL, ..CrrdConfig::default() })
+        }
     }
+}
+
+/// On a chip, packets of an input to outputs at random.
+fn on_chip(
+    config: ChipConfig,
+    (scenario, arrivals): (&Microbenchmark, Arrivals),
+    effort: Effort,
+    seed: u64,
+) -> Result<Vec<f64>, Failure> {
+    let plan = config.plan().expect("the variants are sound");
+    let line = (plan.line, Turns::default());
+    rates(Chip::new(plan, seed), line, (scenario, 4, arrivals), effort, seed)
+}
+
+/// On a chip, packets of an input to its outputs one after the other.
+fn on_chip_in_turn(
+    config: ChipConfig,
+    scenario: &Microbenchmark,
+    effort: Effort,
+    seed: u64,
+) -> Result<Vec<f64>, Failure> {
+    let plan = config.plan().expect("the variants are sound");
+    let line = (plan.line, Turns::default());
+    let chip = Chip::new(plan, seed);
+    let pattern = scenario.in_turn(chip.ports(), 4).expect("128 ports are enough");
+    rates_of(chip, line, (scenario, 4, pattern, Arrivals::Drifting(LOAD)), effort, seed)
 }
 
 /// How many connections of a scenario starve: below a tenth of their fair rate.
@@ -232,11 +278,10 @@ const STARVED: [usize; 3] = [2, 5, 7];
 /// a fixed order, as to lines that keep their phases and lose what finds no room: one number for each numbering of
 /// the inputs, the lowest of which comes first.
 fn starving_in_fixed_order(
-    number: usize,
+    (number, config): (usize, CrrdConfig),
     effort: Effort,
     watch: &mut Watch<'_>,
 ) -> Result<Vec<f64>, Failure> {
-    let config = CrrdConfig::default();
     let shape = (config.line(), Turns::LowestInput);
     let numberings = ALL[number - 1].numberings();
     spread(&numberings, watch, |scenario, _| {
@@ -311,10 +356,14 @@ pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Fai
         })
         .collect();
     judge(&mut sheet, &bars);
+    let outputs = [("", papers_crrd()), ("-unlimited", CrrdConfig::default())];
     for (number, share) in STARVED.into_iter().zip([0.97, 0.98, 0.99]) {
-        let counts =
-            starving_in_fixed_order(number, effort, &mut part(watch, share..share + 0.01))?;
-        sheet.measure(&format!("fairness.crrd-{number}-order"), in_words(number, &counts));
+        for (name, config) in outputs {
+            let watch = &mut part(watch, share..share + 0.01);
+            let counts = starving_in_fixed_order((number, config), effort, watch)?;
+            let id = format!("fairness.crrd-{number}-order{name}");
+            sheet.measure(&id, in_words(number, &counts));
+        }
     }
     let text = "A few connections at nearly the full line rate, chosen so that some way of \
                 scheduling treats one of them badly. Fair rates follow from the scenario. X1 to X6 \
@@ -340,25 +389,39 @@ fn judge(sheet: &mut Sheet, bars: &[Bar]) {
     sheet.measure("fairness.x3-never-full", bar(System::VariantNeverFull, 3).rate(0));
     sheet.measure("fairness.x3-in-turn", bar(System::VariantInTurn, 3).over_seeds(loss));
     sheet.measure("fairness.x3-never-full-in-turn", bar(System::VariantLargeInTurn, 3).rate(0));
-    sheet.measure("fairness.x4", x(4).rate(1));
+    sheet.measure("fairness.x2-other", x(2).rate(2));
+    for (number, connection) in [(4, 1), (6, 1)] {
+        sheet.measure(&format!("fairness.x{number}"), x(number).rate(connection));
+        let full = bar(System::VariantFullRate, number).rate(connection);
+        sheet.measure(&format!("fairness.x{number}-full-rate"), full);
+    }
+    sheet.measure("fairness.mode-2-4", bar(System::RandomOutputs, 4).distance());
     sheet.measure("fairness.x5", x(5).rate(4));
-    sheet.measure("fairness.x6", x(6).rate(1));
     let from_third =
         |rates: &[f64], _: &[f64]| rates.iter().map(|rate| (rate - 0.33).abs()).fold(0.0, f64::max);
     sheet.measure("fairness.flat-7-slow", bar(System::FlatSlow, 7).over_seeds(from_third));
-    for number in [1, 2, 3, 7] {
-        sheet.measure(&format!("fairness.hiera-{number}"), bar(System::Hiera, number).distance());
+    sheet.measure("fairness.hiera-2", bar(System::Hiera, 2).distance());
+    for (system, name) in [(System::Hiera, ""), (System::HieraOutputs, "-outputs")] {
+        for number in [1, 3, 7] {
+            let id = format!("fairness.hiera-{number}{name}");
+            sheet.measure(&id, bar(system, number).distance());
+        }
+        sheet.measure(&format!("fairness.hiera-5{name}"), bar(system, 5).rate(4));
     }
-    sheet.measure("fairness.hiera-1-outputs", bar(System::HieraOutputs, 1).distance());
-    sheet.measure("fairness.hiera-5", bar(System::Hiera, 5).rate(4));
-    sheet.measure("fairness.crrd-1", bar(System::Crrd, 1).gain(2));
-    // Of 0_0 to 1_0.
-    let loss = |rates: &[f64], fair: &[f64]| 1.0 - rates[1] / fair[1];
-    sheet.measure("fairness.crrd-2", bar(System::Crrd, 2).over_seeds(loss));
-    sheet.measure("fairness.crrd-3", bar(System::Crrd, 3).distance());
+    for (system, large, name) in [
+        (System::Crrd, System::CrrdLarge, ""),
+        (System::CrrdUnlimited, System::CrrdLargeUnlimited, "-unlimited"),
+    ] {
+        let mut put = |id: &str, measured| sheet.measure(&format!("fairness.{id}{name}"), measured);
+        put("crrd-1", bar(system, 1).gain(2));
+        // Of 0_0 to 1_0.
+        let loss = |rates: &[f64], fair: &[f64]| 1.0 - rates[1] / fair[1];
+        put("crrd-2", bar(system, 2).over_seeds(loss));
+        put("crrd-3", bar(system, 3).distance());
+        put("crrd-5-buffers", bar(large, 5).rate(4));
+    }
     sheet.measure("fairness.crrd-7", bar(System::Crrd, 7).over_seeds(starving));
     sheet.measure("fairness.crrd-5", bar(System::Crrd, 5).over_seeds(starving));
-    sheet.measure("fairness.crrd-5-buffers", bar(System::CrrdLarge, 5).rate(4));
 }
 
 /// Every rate that was measured.

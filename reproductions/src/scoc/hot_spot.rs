@@ -7,11 +7,11 @@
 use kernel::Bytes;
 use report::Unit;
 use report::page::{Axis, Block, PlotSeries, Scale, SeriesStyle};
-use scoc::{Chip, Crrd, CrrdConfig, FlatConfig, Hiera, HieraConfig, flat};
+use scoc::{Chip, Crrd, FlatConfig, Hiera, HieraConfig, flat};
 use serde::{Deserialize, Serialize};
 use switching::{Arrivals, Line, OutputQueued, Pattern, Phase, Sizes, Switch, Traffic};
 
-use super::{SEEDS, Window, papers_chip, run_bench};
+use super::{SEEDS, Window, papers_chip, papers_crrd, run_bench};
 use crate::claims::{Measured, Sheet, Spread};
 use crate::drawing::{curve, findings, plot};
 use crate::spread::{spread, with_seeds};
@@ -91,8 +91,7 @@ fn measure((system, heat): Case, effort: Effort, seed: u64) -> Result<Point, Fai
             on_bench(Hiera::new(config), config.line(), heat, effort, seed)
         }
         System::Crrd => {
-            // Its memories of the last stage as large as the others' outputs, or they never fill.
-            let config = CrrdConfig { output_packets: 16, ..CrrdConfig::default() };
+            let config = papers_crrd();
             on_bench(Crrd::new(config), config.line(), heat, effort, seed)
         }
         System::OutputQueued => {

@@ -13,7 +13,7 @@ mod throughput;
 pub mod tools;
 mod unbalanced;
 
-use scoc::{ChipConfig, CutThrough};
+use scoc::{ChipConfig, CrrdConfig, CutThrough};
 use switching::{Bench, Line, Switch, Traffic};
 
 use crate::paper::experiment;
@@ -100,6 +100,11 @@ const EXPERIMENTS: &[Experiment] = &[
 /// its fall-through time could not be the same for every size (§4.E).
 fn papers_chip() -> ChipConfig {
     ChipConfig { cut_through: CutThrough::FirstBit, ..ChipConfig::default() }
+}
+
+/// CRRD with as much room at an output as Flat has (§4.E): the paper says nothing of its last stage (our choice).
+fn papers_crrd() -> CrrdConfig {
+    CrrdConfig { output_packets: 16, ..CrrdConfig::default() }
 }
 
 /// Packet times of 288 B that are not measured and that are.

@@ -1,10 +1,12 @@
 //! Effective iterations and route allocation (§4.B, §4.C; Figs. 8 and 9, Eq. 1).
 
+use kernel::Stream;
 use report::Unit;
 use report::page::{Axis, Block, Plot, PlotSeries, Scale, SeriesStyle};
 use scoc::routes::{
-    Choice, Shape, effective_iterations, equation_1, expected_one_round, throughput,
+    Choice, Shape, allocate, effective_iterations, equation_1, expected_one_round, throughput,
 };
+use switching::patterns;
 
 use super::SEEDS;
 use crate::claims::{Measured, Sheet, Spread};
@@ -47,8 +49,34 @@ const fn permutations(effort: Effort) -> u64 {
 const ROUNDS: [usize; 3] = [1, 2, 3];
 /// Its numbers of middle switches.
 const ROUTES: [usize; 8] = [1, 2, 4, 8, 16, 32, 64, 128];
+/// Rounds after which more bring nothing to speak of, beyond those.
+const MANY_ROUNDS: usize = 8;
 /// Routes for which the paper says that ports do not matter.
 const PRACTICAL: usize = 16;
+
+/// What one round of F routes of a permutation, four routes.
+fn routed(permute: fn(usize) -> Vec<usize>, each: u64, seed: u64) -> f64 {
+    let shape = Shape { ports: 128, routes: 4 };
+    let mut source = vec![0; shape.ports];
+    for (input, output) in permute(shape.ports).into_iter().enumerate() {
+        source[output] = input;
+    }
+    let once = |order| {
+        let mut stream = Stream::new(seed, "reproductions/scoc/of-bits", order);
+        let routes = allocate(shape, &source, Choice::Blind { rounds: 1 }, &mut stream);
+        routes.iter().flatten().count()
+    };
+    (0..each).map(once).sum::<usize>() as f64 / (each as f64 * shape.ports as f64)
+}
+
+/// Of bit reverse and transpose, which spread each group over four: the lower, for each seed.
+fn of_bits(each: u64) -> Vec<f64> {
+    let least = |seed| {
+        let of = |permute| routed(permute, each, seed);
+        of(patterns::bit_reverse).min(of(patterns::transpose))
+    };
+    (1..=SEEDS).map(least).collect()
+}
 
 /// Fig. 9 and Eq. 1.
 pub(super) fn allocation(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Failure> {
@@ -59,7 +87,8 @@ pub(super) fn allocation(effort: Effort, watch: &mut Watch<'_>) -> Result<Findin
         .iter()
         .flat_map(|&choice| ROUTES.map(|routes| (Shape { ports: 128, routes }, choice)));
     let large = ROUTES.map(|routes| (Shape { ports: 1024, routes }, Choice::Blind { rounds: 1 }));
-    let points: Vec<_> = small.chain(large).collect();
+    let many = (Shape { ports: 128, routes: 4 }, Choice::Blind { rounds: MANY_ROUNDS });
+    let points: Vec<_> = small.chain(large).chain([many]).collect();
     let each = permutations(effort) / SEEDS;
     let jobs = with_seeds(&points, SEEDS);
     let found = spread(&jobs, watch, |&((shape, choice), seed), _| {
@@ -73,6 +102,10 @@ pub(super) fn allocation(effort: Effort, watch: &mut Watch<'_>) -> Result<Findin
     for (id, rounds) in [("one-round", 1), ("two-rounds", 2), ("three-rounds", 3)] {
         sheet.measure(&format!("fig9.{id}"), Measured::mean(&at(128, 4, rounds)));
     }
+    let more = at(128, 4, MANY_ROUNDS).into_iter().zip(at(128, 4, 3));
+    let gain: Vec<f64> = more.map(|(many, three)| many - three).collect();
+    sheet.measure("fig9.more-rounds", Measured::mean(&gain));
+    sheet.measure("fig9.of-bits", Measured::mean(&of_bits(each)));
     sheet.measure("fig9.one-route", Measured::smallest(&at(128, 1, 1)));
     sheet.measure("fig9.all-routes", Measured::smallest(&at(128, 128, 1)));
     let mean = |ports, routes| Spread::of(&at(ports, routes, 1)).mean;

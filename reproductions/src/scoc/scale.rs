@@ -10,7 +10,7 @@ use scoc::{
 };
 use switching::{Arrivals, Line, Pattern, Phase, Sizes, Switch, Traffic};
 
-use super::{SEEDS, Window, papers_chip, run_bench};
+use super::{SEEDS, Window, papers_chip, papers_crrd, run_bench};
 use crate::claims::{Measured, Sheet, Spread};
 use crate::drawing::{curve, findings};
 use crate::spread::{spread, with_seeds};
@@ -119,7 +119,7 @@ fn measure((system, ports, load): Case, effort: Effort, seed: u64) -> Result<f64
             carried(flat(config), config.line(), traffic, effort, seed)
         }
         System::Crrd => {
-            let config = CrrdConfig { ports, ..CrrdConfig::default() };
+            let config = CrrdConfig { ports, ..papers_crrd() };
             carried(Crrd::new(config), config.line(), traffic, effort, seed)
         }
         System::Hiera => {
@@ -147,8 +147,11 @@ fn cases() -> Vec<Case> {
         for u in UNBALANCE {
             cases.push((System::Scoc, ports, Load::Packets(288, u)));
         }
-        cases.push((System::FlatFast, ports, Load::Packets(288, 50)));
-        cases.push((System::Crrd, ports, Load::Packets(288, 50)));
+    }
+    for system in [System::Flat, System::FlatFast, System::Crrd] {
+        for ports in [PORTS[0], PORTS[2]] {
+            cases.extend(UNBALANCE.map(|u| (system, ports, Load::Packets(288, u))));
+        }
     }
     for system in [System::Single, System::Separate] {
         cases.extend(UNBALANCE.map(|u| (system, 128, Load::Packets(288, u))));
@@ -212,11 +215,24 @@ fn judge(sheet: &mut Sheet, of: &dyn Fn(Case) -> Vec<f64>) {
     let [usual, single, separate] = [System::Scoc, System::Single, System::Separate].map(with);
     put("separate", most_apart(&separate, &usual));
     put("separate-of-single", most_apart(&separate, &single));
-    for (id, system) in [("flat-ports", System::FlatFast), ("crrd-ports", System::Crrd)] {
-        let with = |ports| of((system, ports, Load::Packets(288, 50)));
-        let (large, small) = (with(512), with(128));
-        let lost: Vec<f64> = large.iter().zip(&small).map(|(large, small)| large - small).collect();
-        put(id, Measured::mean(&lost));
+    let slower = [
+        ("flat-ports", System::FlatFast),
+        ("flat-ports-slow", System::Flat),
+        ("crrd-ports", System::Crrd),
+    ];
+    for (id, system) in slower {
+        let at = |u| {
+            let with = |ports| of((system, ports, Load::Packets(288, u)));
+            let pairs = with(PORTS[2]).into_iter().zip(with(PORTS[0]));
+            pairs.map(|(large, small)| large - small).collect::<Vec<f64>>()
+        };
+        // Of the u where it is most.
+        let mean = |seeds: &Vec<f64>| Spread::of(seeds).mean;
+        let most = UNBALANCE.map(at).into_iter().min_by(|a, b| mean(a).total_cmp(&mean(b)));
+        put(id, Measured::mean(&most.expect("there are several u")));
+        if system != System::Flat {
+            put(&format!("{id}-half"), Measured::mean(&at(50)));
+        }
     }
     for (id, unbalance) in [("uniform", &UNBALANCE[..1]), ("unbalanced", &UNBALANCE[1..])] {
         let all = WIDE_PACKETS

@@ -17,7 +17,7 @@ const SPINE: ScenarioFile = ScenarioFile {
     text: include_str!("../../scoc/spine.toml"),
 };
 
-/// The core of the spines, by its `kind`.
+/// The core of the spines, by its `kind`; the chip as the scenario has it.
 const CORES: [(&str, &str); 3] =
     [("scoc", "SCOC"), ("flat", "Flat, speed-up 2"), ("output-queued", "output-queued")];
 
@@ -81,8 +81,12 @@ fn measure(
         ("workload", workload(load, effort)),
         ("fabric.nodes", json!(nodes)),
         ("fabric.leaves", json!(leaves)),
-        ("fabric.spine", json!({ "kind": core })),
     ];
+    let other = [("fabric.spine", json!({ "kind": core }))];
+    let settings = match core {
+        "scoc" => settings.to_vec(),
+        _ => settings.into_iter().chain(other).collect(),
+    };
     let scenario = SPINE.with(&settings, seed)?;
     let mut flows = Collected::default();
     run_into(&scenario, &mut flows, pulse)?;

@@ -3,10 +3,11 @@
 use kernel::{Bytes, Stream};
 use report::Unit;
 use report::page::{Axis, Block, Plot, Scale};
+use scoc::routes::{self, Choice, Shape, effective_iterations};
 use scoc::{Chip, ChipConfig, OutputChoice};
 use switching::{Arrivals, Bench, Pattern, Phase, Sizes, Traffic, patterns};
 
-use super::SEEDS;
+use super::{SEEDS, papers_chip};
 use crate::claims::{Measured, Sheet, Spread};
 use crate::drawing::{self, findings};
 use crate::spread::{Pulse, spread, with_seeds};
@@ -57,8 +58,7 @@ fn measure(point: Point, ports: usize, seed: u64, permutation: u64) -> Result<f6
 
 /// The throughput of a permutation.
 fn carry(point: Point, to: Vec<usize>, seed: u64) -> Result<f64, Failure> {
-    let mut config =
-        ChipConfig { ports: to.len(), output_choice: point.choice, ..ChipConfig::default() };
+    let mut config = ChipConfig { ports: to.len(), output_choice: point.choice, ..papers_chip() };
     if point.speed == Speed::Same {
         config.line_rate = config.rate_without_speed_up();
     }
@@ -74,6 +74,40 @@ fn carry(point: Point, to: Vec<usize>, seed: u64) -> Result<f64, Failure> {
     let throughput = bench.run(WINDOW.0, WINDOW.1).throughput(ports);
     bench.check().map_err(Failure::Model)?;
     Ok(throughput)
+}
+
+/// Bytes of a word (§4.C).
+const WORD: u64 = 40;
+/// Rounds of F between which what it routes after effective iterations lies, 1 to 4.3 of them (Fig. 8).
+const ROUNDS: [usize; 5] = [1, 2, 3, 4, 5];
+
+/// Permutations behind what F routes, of each seed.
+const fn routed_each(effort: Effort) -> u64 {
+    match effort {
+        Effort::Quick => 200,
+        Effort::Full => 4_000,
+    }
+}
+
+/// What F or F′ routes of random permutations, four routes: the mean over the seeds.
+fn routed(choice: Choice, effort: Effort) -> f64 {
+    let shape = Shape { ports: ChipConfig::default().ports, routes: 4 };
+    let of = |seed| routes::throughput(shape, choice, routed_each(effort), seed);
+    Spread::of(&(1..=SEEDS).map(of).collect::<Vec<_>>()).mean
+}
+
+/// What the algorithms route beside what the chip carries without speed-up, by size: how far F after the effective
+/// iterations of a size is from it, the largest; and 320 B less F′.
+fn beside_routes(carried: [f64; SIZES.len()], effort: Effort) -> [f64; 2] {
+    let by_rounds = ROUNDS.map(|rounds| routed(Choice::Blind { rounds }, effort));
+    let apart = SIZES.iter().zip(carried).map(|(size, carried)| {
+        let iterations = effective_iterations(size.div_ceil(WORD));
+        let whole = iterations as usize;
+        let (low, high) = (by_rounds[whole - 1], by_rounds[whole]);
+        (carried - (low + (high - low) * iterations.fract())).abs()
+    });
+    let maximal = routed(Choice::Common, effort);
+    [apart.fold(0.0, f64::max), carried[SIZES.len() - 1] - maximal]
 }
 
 /// Throughputs of the permutations of bits at the chip's speed-up, for each size and seed.
@@ -103,22 +137,24 @@ fn of_larger(small: [f64; SIZES.len()], watch: &mut Watch<'_>) -> Result<f64, Fa
     Ok(apart.fold(0.0, f64::max))
 }
 
+/// The bars of the figure.
+fn points() -> Vec<Point> {
+    let of_size = |size| {
+        [
+            Point { size, speed: Speed::Same, choice: OutputChoice::OldestLink },
+            Point { size, speed: Speed::Same, choice: OutputChoice::Random },
+            Point { size, speed: Speed::Chip, choice: OutputChoice::OldestLink },
+        ]
+    };
+    SIZES.into_iter().flat_map(of_size).collect()
+}
+
 /// Fig. 10.
 pub(super) fn permutations(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Failure> {
     let mut sheet = Sheet::read(include_str!("../../scoc/fig10.claims.toml"));
-    let points: Vec<Point> = SIZES
-        .into_iter()
-        .flat_map(|size| {
-            [
-                Point { size, speed: Speed::Same, choice: OutputChoice::OldestLink },
-                Point { size, speed: Speed::Same, choice: OutputChoice::Random },
-                Point { size, speed: Speed::Chip, choice: OutputChoice::OldestLink },
-            ]
-        })
-        .collect();
     let count = permutations_each(effort);
     let ports = ChipConfig::default().ports;
-    let jobs = with_seeds(&points, SEEDS);
+    let jobs = with_seeds(&points(), SEEDS);
     let found = spread(&jobs, watch, |&(point, seed), pulse: &mut Pulse<'_>| {
         let mut all = Vec::new();
         for permutation in 0..count {
@@ -150,6 +186,9 @@ pub(super) fn permutations(effort: Effort, watch: &mut Watch<'_>) -> Result<Find
     sheet.measure("fig10.of-bits", Measured::smallest(&of_bits(watch)?));
     let small = SIZES.map(|size| Spread::of(&means(size, Speed::Same, first)).mean);
     sheet.measure("fig10.ports", Measured::one(of_larger(small, watch)?));
+    let [as_f, maximal] = beside_routes(small, effort);
+    sheet.measure("fig10.as-f", Measured::one(as_f));
+    sheet.measure("fig10.maximal", Measured::one(maximal));
     let second = means(320, Speed::Same, OutputChoice::Random);
     let gain: Vec<f64> =
         second.iter().zip(means(320, Speed::Same, first)).map(|(two, one)| two - one).collect();

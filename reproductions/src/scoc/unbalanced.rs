@@ -6,7 +6,7 @@ use report::page::{Axis, Block, Plot, Scale};
 use scoc::{Chip, ChipConfig, Crrd, CrrdConfig, FlatConfig, Requesting, Transfers, flat};
 use switching::{Arrivals, Bench, Line, Pattern, Phase, Sizes, Switch, Traffic};
 
-use super::SEEDS;
+use super::{SEEDS, papers_chip, papers_crrd};
 use crate::claims::{Measured, Sheet, Spread};
 use crate::drawing::{self, findings};
 use crate::spread::{spread, with_seeds};
@@ -23,15 +23,48 @@ enum System {
     Bimodal,
     Flat,
     FlatFast,
-    Crrd,
-    /// CRRD with 32 times the buffers.
-    CrrdLarge,
+    Crrd(Buffers, Outputs),
+}
+
+/// What inputs of CRRD have.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Buffers {
+    Usual,
+    /// 32 times the buffers.
+    Large,
     /// The same with SCOC's speed-up.
-    CrrdLargeFast,
+    LargeFast,
+}
+
+/// What outputs of CRRD have, of which the paper says nothing.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Outputs {
+    /// Room for 16 packets.
+    Usual,
+    /// Room for whatever the centre sends.
+    Unlimited,
+}
+
+impl Buffers {
+    fn config(self, outputs: Outputs) -> CrrdConfig {
+        let usual = match outputs {
+            Outputs::Usual => papers_crrd(),
+            Outputs::Unlimited => CrrdConfig::default(),
+        };
+        let large = CrrdConfig { packets: 32 * usual.packets, ..usual };
+        match self {
+            Self::Usual => usual,
+            Self::Large => large,
+            Self::LargeFast => CrrdConfig { speed_up: FlatConfig::sped_up().speed_up, ..large },
+        }
+    }
 }
 
 const CHIP: fn(u64) -> System =
     |size| System::Scoc(size, Requesting::OldestFake, Transfers::Multiple);
+
+const FAST_CRRD: System = System::Crrd(Buffers::LargeFast, Outputs::Usual);
+const FREE_CRRD: System = System::Crrd(Buffers::LargeFast, Outputs::Unlimited);
 
 fn curves() -> Vec<(&'static str, System)> {
     use Requesting::{OldestFake, Selective, UnlimitedFakes};
@@ -49,14 +82,19 @@ fn curves() -> Vec<(&'static str, System)> {
         ("120 B, one transfer an input", System::Scoc(120, OldestFake, Single)),
         ("Flat", System::Flat),
         ("Flat, 1.45×", System::FlatFast),
-        ("CRRD", System::Crrd),
-        ("CRRD, 32× buffers", System::CrrdLarge),
-        ("CRRD, 32× buffers, 1.45×", System::CrrdLargeFast),
+        ("CRRD", System::Crrd(Buffers::Usual, Outputs::Usual)),
+        ("CRRD, 32× buffers", System::Crrd(Buffers::Large, Outputs::Usual)),
+        ("CRRD, 32× buffers, 1.45×", FAST_CRRD),
+        ("CRRD, outputs never full", System::Crrd(Buffers::Usual, Outputs::Unlimited)),
+        ("CRRD, 32×, outputs never full", System::Crrd(Buffers::Large, Outputs::Unlimited)),
+        ("CRRD, 32×, 1.45×, outputs never full", FREE_CRRD),
     ]
 }
 
 /// Shares of directed traffic in hundredths.
 const UNBALANCE: [u32; 6] = [0, 20, 40, 60, 80, 100];
+/// More of them, where SCOC is the most times CRRD.
+const CLOSER: [u32; 4] = [10, 15, 25, 30];
 
 /// Packet times of 288 B that are not measured and that are.
 const fn window(effort: Effort) -> (u64, u64) {
@@ -104,12 +142,12 @@ fn measure(system: System, u: u32, effort: Effort, seed: u64) -> Result<f64, Fai
     };
     match system {
         System::Scoc(size, requesting, transfers) => {
-            let config = ChipConfig { requesting, transfers, ..ChipConfig::default() };
+            let config = ChipConfig { requesting, transfers, ..papers_chip() };
             chip(config, fixed(size))
         }
         System::Bimodal => {
             let mix = vec![(Bytes::new(40), 0.9), (Bytes::new(288), 0.1)];
-            chip(ChipConfig::default(), Sizes::Mixed(mix))
+            chip(papers_chip(), Sizes::Mixed(mix))
         }
         System::Flat | System::FlatFast => {
             let config = match system {
@@ -118,16 +156,8 @@ fn measure(system: System, u: u32, effort: Effort, seed: u64) -> Result<f64, Fai
             };
             saturate(flat(config), config.line(), (fixed(288), u), window(effort), seed)
         }
-        System::Crrd | System::CrrdLarge | System::CrrdLargeFast => {
-            let usual = CrrdConfig::default();
-            let config = match system {
-                System::Crrd => usual,
-                System::CrrdLarge => CrrdConfig { packets: 32 * usual.packets, ..usual },
-                _ => {
-                    let speed_up = FlatConfig::sped_up().speed_up;
-                    CrrdConfig { packets: 32 * usual.packets, speed_up, ..usual }
-                }
-            };
+        System::Crrd(buffers, outputs) => {
+            let config = buffers.config(outputs);
             saturate(Crrd::new(config), config.line(), (fixed(288), u), long_window(effort), seed)
         }
     }
@@ -151,10 +181,14 @@ impl Figure {
     }
 
     /// The seeds of the point with the least mean.
-    fn least(&self, system: System, unbalance: &[u32]) -> Measured {
+    fn seeds_of_least(&self, system: System, unbalance: &[u32]) -> Vec<f64> {
         let by_mean = |&a: &u32, &b: &u32| self.mean(system, a).total_cmp(&self.mean(system, b));
         let least = unbalance.iter().copied().min_by(by_mean).expect("there are points");
-        Measured::mean(&self.of(system, least))
+        self.of(system, least)
+    }
+
+    fn least(&self, system: System, unbalance: &[u32]) -> Measured {
+        Measured::mean(&self.seeds_of_least(system, unbalance))
     }
 
     /// Seed by seed at one point.
@@ -172,8 +206,12 @@ impl Figure {
 /// Fig. 12.
 pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Failure> {
     let mut sheet = Sheet::read(include_str!("../../scoc/fig12.claims.toml"));
-    let points: Vec<(System, u32)> =
-        curves().iter().flat_map(|&(_, system)| UNBALANCE.map(|u| (system, u))).collect();
+    let closer = [CHIP(288), FAST_CRRD, FREE_CRRD];
+    let points: Vec<(System, u32)> = curves()
+        .iter()
+        .flat_map(|&(_, system)| UNBALANCE.map(|u| (system, u)))
+        .chain(closer.into_iter().flat_map(|system| CLOSER.map(|u| (system, u))))
+        .collect();
     let jobs = with_seeds(&points, SEEDS);
     let found = spread(&jobs, watch, |&((system, u), seed), _| measure(system, u, effort, seed))?;
     let figure = Figure { jobs, found };
@@ -201,31 +239,58 @@ pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Fai
 fn judge(sheet: &mut Sheet, figure: &Figure) {
     let mixed = &UNBALANCE[..UNBALANCE.len() - 1];
     let least = |values: Vec<f64>| values.into_iter().fold(f64::INFINITY, f64::min);
-    let most = |values: Vec<f64>| values.into_iter().fold(f64::NEG_INFINITY, f64::max);
-    let single = |size| System::Scoc(size, Requesting::OldestFake, Transfers::Single);
     let asking = |requesting| System::Scoc(85, requesting, Transfers::Multiple);
     let mut put = |id: &str, measured| sheet.measure(&format!("fig12.{id}"), measured);
     put("flat-uniform", Measured::mean(&figure.of(System::Flat, 0)));
     let above = figure.differences(CHIP(288), System::FlatFast, mixed);
     put("above-flat", Measured::one(least(above)));
-    put("crrd-below", figure.difference(System::Crrd, System::Flat, 0));
-    put("crrd-large", Measured::mean(&figure.of(System::CrrdLarge, 0)));
-    let worse =
-        mixed.iter().map(|&u| figure.mean(CHIP(288), u) / figure.mean(System::CrrdLargeFast, u));
-    put("crrd-large-fast", Measured::one(most(worse.collect())));
     put("directed", Measured::mean(&figure.of(CHIP(288), 100)));
-    put("small", figure.least(CHIP(40), &UNBALANCE));
-    put("small-single", figure.least(single(40), &UNBALANCE));
-    let all = System::Scoc(40, Requesting::UnlimitedFakes, Transfers::Single);
-    put("small-single-unlimited", figure.least(all, &UNBALANCE));
-    let loss = figure.differences(CHIP(120), single(120), &UNBALANCE);
-    put("large-single", Measured::one(most(loss)));
     put("unlimited", figure.difference(CHIP(85), asking(Requesting::UnlimitedFakes), 0));
     put("selective", figure.difference(asking(Requesting::Selective), CHIP(85), 0));
-    let apart = figure.differences(CHIP(85), CHIP(40), &UNBALANCE);
-    put("padded", Measured::one(most(apart.into_iter().map(f64::abs).collect())));
-    let apart = figure.differences(CHIP(85), single(40), &UNBALANCE);
-    put("padded-single", Measured::one(most(apart.into_iter().map(f64::abs).collect())));
     put("bimodal-directed", Measured::mean(&figure.of(System::Bimodal, 100)));
     put("bimodal", figure.least(System::Bimodal, mixed));
+    let mean = |size| mixed.iter().map(|&u| figure.mean(CHIP(size), u)).sum::<f64>();
+    let larger = [(40, 120), (120, 288)].map(|(small, large)| mean(large) - mean(small));
+    put("sizes", Measured::one(least(larger.to_vec()) / mixed.len() as f64));
+    judge_crrd(sheet, figure, mixed);
+    judge_single(sheet, figure);
+}
+
+/// CRRD, with room for 16 packets at outputs and for any number.
+fn judge_crrd(sheet: &mut Sheet, figure: &Figure, mixed: &[u32]) {
+    for (outputs, of) in [(Outputs::Usual, ""), (Outputs::Unlimited, "-unlimited")] {
+        let mut put = |id: &str, measured| sheet.measure(&format!("fig12.{id}{of}"), measured);
+        let [usual, large, fast] = [Buffers::Usual, Buffers::Large, Buffers::LargeFast]
+            .map(|buffers| System::Crrd(buffers, outputs));
+        put("crrd-below", figure.difference(usual, System::Flat, 0));
+        put("crrd-large", Measured::mean(&figure.of(large, 0)));
+        put("crrd-large-low", figure.least(large, mixed));
+        let closer = mixed.iter().chain(&CLOSER);
+        let times = closer.map(|&u| figure.mean(CHIP(288), u) / figure.mean(fast, u));
+        put("crrd-large-fast", Measured::one(times.fold(f64::NEG_INFINITY, f64::max)));
+    }
+}
+
+/// What one transfer for each input costs.
+fn judge_single(sheet: &mut Sheet, figure: &Figure) {
+    let most = |values: Vec<f64>| values.into_iter().fold(f64::NEG_INFINITY, f64::max);
+    let single = |size| System::Scoc(size, Requesting::OldestFake, Transfers::Single);
+    let all = System::Scoc(40, Requesting::UnlimitedFakes, Transfers::Single);
+    let mut put = |id: &str, measured| sheet.measure(&format!("fig12.{id}"), measured);
+    let levels = [("", CHIP(40)), ("-single", single(40)), ("-single-unlimited", all)];
+    for (name, system) in levels {
+        put(&format!("small{name}"), figure.least(system, &UNBALANCE));
+    }
+    let least = |system| figure.seeds_of_least(system, &UNBALANCE);
+    for (name, system) in [("", single(40)), ("-unlimited", all)] {
+        let pairs = least(CHIP(40)).into_iter().zip(least(system));
+        let lost: Vec<f64> = pairs.map(|(usual, single)| usual - single).collect();
+        put(&format!("small-loss{name}"), Measured::mean(&lost));
+    }
+    let loss = figure.differences(CHIP(120), single(120), &UNBALANCE);
+    put("large-single", Measured::one(most(loss)));
+    for (name, system) in [("padded", CHIP(40)), ("padded-single", single(40))] {
+        let apart = figure.differences(CHIP(85), system, &UNBALANCE);
+        put(name, Measured::one(most(apart.into_iter().map(f64::abs).collect())));
+    }
 }

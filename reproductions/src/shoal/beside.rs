@@ -5,7 +5,9 @@ use report::page::{Axis, Block, Plot};
 use serde_json::{Value, json};
 
 use super::datacentre::{Figures, LOADS, NODE_RATE, of};
-use super::racks::{BASELINES, Carried, RACKS, Rack, SIMULATED, goodput_quotients, quotients};
+use super::racks::{
+    BASELINES, Carried, OPEN, RACKS, Rack, SIMULATED, goodput_quotients, median, quotients,
+};
 use crate::claims::{Measured, Sheet, Spread};
 use crate::drawing::{curve, plot, table};
 
@@ -36,6 +38,12 @@ pub(super) fn points() -> Vec<Point> {
     points.extend(SIMULATED.iter().flat_map(simulated));
     points.extend(SIMULATED.map(|rack| at(rack, HIGH)));
     points
+}
+
+/// The runs of baselines without handshakes.
+pub(super) fn open_points() -> Vec<Point> {
+    let loads = || LOW_TO_MODERATE.into_iter().chain([HIGH]);
+    OPEN.iter().flat_map(|&rack| loads().map(move |load| at(rack, load))).collect()
 }
 
 /// All runs, a group of seeds for each point.
@@ -72,20 +80,42 @@ impl<'a> Swept<'a> {
 /// Every claim on two racks. Quotients above 1 say that Shoal is ahead.
 pub(super) fn measure(sheet: &mut Sheet, swept: &Swept<'_>) {
     for rack in BASELINES.into_iter().chain(SIMULATED) {
-        let means = LOW_TO_MODERATE.iter().flat_map(|&load| {
-            let (other, shoal) = swept.pair(rack, load);
-            quotients(shoal, other, |figures| figures.fct_mean)
-        });
-        let mut put = |word: &str, values: &[f64]| {
-            sheet.measure(&format!("fig15.{word}-{}", rack.word()), Measured::mean(values));
-        };
-        put("mean", &means.collect::<Vec<_>>());
+        let means = means(swept, swept, rack);
+        let id = |word: &str| format!("fig15.{word}-{}", rack.word());
+        sheet.measure(&id("mean"), Measured::one(median(&means)));
+        if rack == Rack::Dctcp {
+            sheet.measure(&id("mean-of-all"), Measured::mean(&means));
+        }
         for (word, load) in [("low", LOW), ("high", HIGH)] {
             let (other, shoal) = swept.pair(rack, load);
-            put(&format!("tail-{word}"), &quotients(other, shoal, |figures| figures.fct_p999));
-            put(&format!("goodput-{word}"), &goodput_quotients(other, shoal));
+            let tails = quotients(other, shoal, |figures| figures.fct_p999);
+            sheet.measure(&id(&format!("tail-{word}")), Measured::mean(&tails));
+            let goodputs = goodput_quotients(other, shoal);
+            sheet.measure(&id(&format!("goodput-{word}")), Measured::mean(&goodputs));
         }
     }
+}
+
+/// The same of baselines without handshakes, which have run with fewer seeds than `swept`.
+pub(super) fn measure_open(sheet: &mut Sheet, swept: &Swept<'_>, open: &Swept<'_>) {
+    for rack in OPEN {
+        let id = |word: &str| format!("fig15.{word}-{}", rack.word());
+        sheet.measure(&id("mean"), Measured::one(median(&means(swept, open, rack))));
+        for (word, load) in [("low", LOW), ("high", HIGH)] {
+            let (other, shoal) = (open.at(at(rack, load)), swept.at(at(Rack::Shoal, load)));
+            let tails = quotients(other, shoal, |figures| figures.fct_p999);
+            sheet.measure(&id(&format!("tail-{word}")), Measured::mean(&tails));
+        }
+    }
+}
+
+/// Shoal's mean completion time by another rack's, from low to moderate load, over loads and seeds.
+fn means(shoal: &Swept<'_>, others: &Swept<'_>, rack: Rack) -> Vec<f64> {
+    let of = |&load: &f64| {
+        let shoal = shoal.at(at(Rack::Shoal, load));
+        quotients(shoal, others.at(at(rack, load)), |figures| figures.fct_mean)
+    };
+    LOW_TO_MODERATE.iter().flat_map(of).collect()
 }
 
 /// Fig. 15: a curve for each rack.

@@ -224,6 +224,7 @@ pub(super) fn run(_: Effort, _: &mut Watch<'_>) -> Result<Findings, Failure> {
     put("precision-8", Measured::largest(&of(0, difference)));
     put("precision-512", Measured::largest(&of(1, difference)));
     put("starts-8", Measured::smallest(&of(0, runs)));
+    put("starts-512", Measured::mean(&of(1, runs)));
     put(
         "astray",
         Measured::largest(

@@ -32,7 +32,10 @@ enum Optimisations {
     Off,
 }
 
-fn settings(optimisations: Optimisations, effort: Effort) -> Vec<(&'static str, Value)> {
+/// The loads of the background: Fig. 14's, and a heavier one (both our choice).
+const LOADS: [f64; 2] = [0.5, 0.8];
+
+fn settings(optimisations: Optimisations, load: f64, effort: Effort) -> Vec<(&'static str, Value)> {
     let on = json!(optimisations == Optimisations::On);
     let time = match effort {
         Effort::Quick => "2 ms",
@@ -48,12 +51,19 @@ fn settings(optimisations: Optimisations, effort: Effort) -> Vec<(&'static str, 
         ("fabric.age_rule", on),
         ("run.time", json!(time)),
         ("workload.parts[0].timing.rounds", json!(rounds)),
+        ("workload.parts[1].load", json!(load)),
     ]
 }
 
 /// The longest queue for the destination at any node, looked at in each slot.
-fn longest_queue(seed: u64, effort: Effort, pulse: &mut Pulse<'_>) -> Result<f64, Failure> {
-    let scenario = FIG14.with(&settings(Optimisations::On, effort), seed)?;
+pub(super) fn longest_queue(
+    more: &[(&'static str, Value)],
+    seed: u64,
+    effort: Effort,
+    pulse: &mut Pulse<'_>,
+) -> Result<f64, Failure> {
+    let settings = [settings(Optimisations::On, LOADS[0], effort), more.to_vec()].concat();
+    let scenario = FIG14.with(&settings, seed)?;
     let plan = config_of::<Config>(&scenario).plan().expect("the scenario was checked");
     let slot = plan.config.slot;
     let nodes = plan.config.nodes;
@@ -79,24 +89,33 @@ fn longest_queue(seed: u64, effort: Effort, pulse: &mut Pulse<'_>) -> Result<f64
 /// E10.
 pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Failure> {
     let mut sheet = Sheet::read(include_str!("../../shoal/fig14.claims.toml"));
-    let jobs = with_seeds(&[Optimisations::On, Optimisations::Off], SEEDS);
-    let times = spread(&jobs, watch, |&(optimisations, seed), pulse| {
-        let scenario = FIG14.with(&settings(optimisations, effort), seed)?;
+    let sides = LOADS.iter().flat_map(|&load| {
+        [Optimisations::On, Optimisations::Off].map(|optimisations| (optimisations, load))
+    });
+    let jobs = with_seeds(&sides.collect::<Vec<_>>(), SEEDS);
+    let times = spread(&jobs, watch, |&((optimisations, load), seed), pulse| {
+        let scenario = FIG14.with(&settings(optimisations, load, effort), seed)?;
         let mut flows = Collected::default();
         run_into(&scenario, &mut flows, pulse)?;
         Ok(flows.between(SOURCE, DESTINATION).seconds())
     })?;
     let seeds: Vec<u64> = (1..=SEEDS).collect();
-    let queues = spread(&seeds, watch, |&seed, pulse| longest_queue(seed, effort, pulse))?;
-    let (on, off) = times.split_at(SEEDS as usize);
-    let ratio = |of: fn(&[f64]) -> f64| -> Vec<f64> {
-        on.iter().zip(off).map(|(on, off)| of(on) / of(off)).collect()
+    let queues = spread(&seeds, watch, |&seed, pulse| longest_queue(&[], seed, effort, pulse))?;
+    let (base, heavier) = times.split_at(2 * SEEDS as usize);
+    let ratio = |times: &[Vec<f64>], of: fn(&[f64]) -> f64| -> Measured {
+        let (on, off) = times.split_at(SEEDS as usize);
+        Measured::mean(&on.iter().zip(off).map(|(on, off)| of(on) / of(off)).collect::<Vec<_>>())
     };
-    sheet.measure("fig14.median", Measured::mean(&ratio(|times| quantile(times, 0.5))));
-    sheet.measure("fig14.p99", Measured::mean(&ratio(|times| quantile(times, 0.99))));
+    let median = |times: &[f64]| quantile(times, 0.5);
+    let p99 = |times: &[f64]| quantile(times, 0.99);
+    sheet.measure("fig14.median", ratio(base, median));
+    sheet.measure("fig14.p99", ratio(base, p99));
+    sheet.measure("fig14.median-heavier", ratio(heavier, median));
+    sheet.measure("fig14.p99-heavier", ratio(heavier, p99));
     let spread_of = |times: &[f64]| quantile(times, 0.99) - quantile(times, 0.5);
-    sheet.measure("fig14.spread", Measured::mean(&ratio(spread_of)));
+    sheet.measure("fig14.spread", ratio(base, spread_of));
     sheet.measure("fig14.queue", Measured::largest(&queues));
+    let (on, off) = base.split_at(SEEDS as usize);
     let series = vec![
         distribution("with optimisations", &on.concat()),
         distribution("without", &off.concat()),

@@ -54,6 +54,32 @@ pub(super) fn ideal(nodes: u32, pairs: &[(NodeId, NodeId)]) -> Vec<f64> {
     rates.chunks(nodes as usize - 1).map(|of_pair| of_pair.iter().sum()).collect()
 }
 
+/// On which network the fair shares are: the paper does not say.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Ideal {
+    /// The mesh of virtual links, where each flow has a subflow over each node.
+    VirtualLinks,
+    /// Nodes' links alone, each of which carries a cell an epoch to and from each other node: that of an ideal
+    /// packet switch.
+    NodeLinks,
+}
+
+impl Ideal {
+    /// The fair share of each pair in cells an epoch.
+    fn rates(self, nodes: u32, pairs: &[(NodeId, NodeId)]) -> Vec<f64> {
+        if self == Self::VirtualLinks {
+            return ideal(nodes, pairs);
+        }
+        let ends = |&(src, dst): &(NodeId, NodeId)| {
+            [src.index(), nodes as usize + dst.index()]
+                .map(|link| Use { link, share: 1.0 })
+                .to_vec()
+        };
+        let capacities = vec![f64::from(nodes - 1); 2 * nodes as usize];
+        max_min(&capacities, &pairs.iter().map(ends).collect::<Vec<_>>())
+    }
+}
+
 /// Who sends to whom.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Ends {
@@ -108,22 +134,25 @@ fn near(flows: &[Share]) -> f64 {
 /// The flows of one run against their fair shares.
 fn shares(
     variant: Variant,
+    more: &[(&'static str, Value)],
+    ideal: Ideal,
     seed: u64,
     epochs: (u64, u64),
     pulse: &mut Pulse<'_>,
 ) -> Result<Vec<Share>, Failure> {
     let on = json!(variant.ready == ReadyQueue::On);
-    let settings = [
+    let own = [
         variant.ends.setting(),
         ("fabric.ready_queue", on.clone()),
         ("fabric.feedback_counts_ready", on),
     ];
+    let settings = [&own, more].concat();
     let scenario = FAIRNESS.with(&settings, seed)?;
     let plan = config_of::<Config>(&scenario).plan().expect("the scenario was checked");
     let steady = window(&plan, epochs.0, epochs.1);
     let pairs = pairs(&scenario)?;
     let rates = cells_an_epoch(&plan, &pairs, &steady, seed, pulse)?;
-    let ideal = ideal(plan.config.nodes, &pairs);
+    let ideal = ideal.rates(plan.config.nodes, &pairs);
     let count = |is_end: &dyn Fn(&(NodeId, NodeId)) -> bool| {
         pairs.iter().filter(|&pair| is_end(pair)).count() as u32
     };
@@ -133,6 +162,20 @@ fn shares(
         at_destination: count(&|pair| pair.1 == dst),
     };
     Ok(pairs.iter().zip(&rates).zip(&ideal).map(share).collect())
+}
+
+/// The share of so many random flows that are near their fair share, with what else is set.
+pub(super) fn near_among(
+    flows: u32,
+    ready: bool,
+    more: &[(&'static str, Value)],
+    ideal: Ideal,
+    epochs: (u64, u64),
+    pulse: &mut Pulse<'_>,
+) -> Result<f64, Failure> {
+    let ready = if ready { ReadyQueue::On } else { ReadyQueue::Off };
+    let variant = Variant { ready, ends: Ends::Random(flows) };
+    Ok(near(&shares(variant, more, ideal, 1, epochs, pulse)?))
 }
 
 /// E08.
@@ -149,8 +192,9 @@ pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Fai
         .flat_map(|ready| ends.iter().map(move |&ends| Variant { ready, ends }))
         .collect();
     let jobs = with_seeds(&variants, effort.seeds());
-    let runs =
-        spread(&jobs, watch, |&(variant, seed), pulse| shares(variant, seed, epochs, pulse))?;
+    let runs = spread(&jobs, watch, |&(variant, seed), pulse| {
+        shares(variant, &[], Ideal::VirtualLinks, seed, epochs, pulse)
+    })?;
     let seeds = effort.seeds() as usize;
     let (off, on) = runs.split_at(ends.len() * seeds);
     let ((off, off_even), (on, on_even)) =

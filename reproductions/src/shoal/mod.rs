@@ -13,6 +13,7 @@ mod incast;
 mod pools;
 mod prototype;
 mod racks;
+mod readings;
 mod scale;
 mod table1;
 mod throughput;
@@ -84,7 +85,7 @@ const EXPERIMENTS: &[Experiment] = &[
         "Throughput against communicating pairs",
         throughput::run,
     ),
-    experiment!("shoal", "scale", "§3.1", "2,048 nodes of 64-port switches", scale::run),
+    experiment!("shoal", "scale", "§3.2", "2,048 nodes of 64-port switches", scale::run),
     experiment!(
         "shoal",
         "convergence",
@@ -100,6 +101,13 @@ const EXPERIMENTS: &[Experiment] = &[
         "§7.2, Fig. 14",
         "What the latency optimisations bring",
         detour::run
+    ),
+    experiment!(
+        "shoal",
+        "readings",
+        "§3.3, §7.2",
+        "Other readings of feedback and of the fair share",
+        readings::run,
     ),
     experiment!(
         "shoal",

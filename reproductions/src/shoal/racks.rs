@@ -21,6 +21,8 @@ pub(super) enum Rack {
     NdpSimulated,
     DctcpSimulated,
     DcqcnSimulated,
+    DctcpOpen,
+    DcqcnOpen,
 }
 
 /// In the order of the scenarios' `[[fabric]]` entries.
@@ -29,6 +31,9 @@ pub(super) const RACKS: [Rack; 4] = [Rack::Shoal, Rack::Ndp, Rack::Dctcp, Rack::
 /// Behind them in the scenario of Fig. 15: the baselines as the simulator has them that the paper used.
 pub(super) const SIMULATED: [Rack; 3] =
     [Rack::NdpSimulated, Rack::DctcpSimulated, Rack::DcqcnSimulated];
+
+/// Behind those: the two of them with handshakes, over connections that are open.
+pub(super) const OPEN: [Rack; 2] = [Rack::DctcpOpen, Rack::DcqcnOpen];
 
 /// The packet-switched ones.
 pub(super) const BASELINES: [Rack; 3] = [Rack::Ndp, Rack::Dctcp, Rack::Dcqcn];
@@ -44,12 +49,14 @@ impl Rack {
             Self::NdpSimulated => "NDP as simulated",
             Self::DctcpSimulated => "DCTCP as simulated",
             Self::DcqcnSimulated => "DCQCN as simulated",
+            Self::DctcpOpen => "DCTCP as simulated, open",
+            Self::DcqcnOpen => "DCQCN as simulated, open",
         }
     }
 
     /// In the names of claims.
     pub(super) fn word(self) -> String {
-        self.name().to_lowercase().replace(" as ", "-")
+        self.name().to_lowercase().replace(" as ", "-").replace(", ", "-")
     }
 
     /// Carries the scenario's flows.
@@ -58,7 +65,7 @@ impl Rack {
         scenario: &Scenario,
         pulse: &mut Pulse<'_>,
     ) -> Result<(RunResult, Collected), Failure> {
-        let mut all = RACKS.iter().chain(&SIMULATED);
+        let mut all = RACKS.iter().chain(&SIMULATED).chain(&OPEN);
         let index = all.position(|&rack| rack == self).expect("all are listed");
         let mut delivered = Collected::default();
         let result = run_nth(scenario, index, &mut delivered, pulse)?;
@@ -98,6 +105,18 @@ pub(super) fn quotients(
 ) -> Vec<f64> {
     let pairs = first.iter().zip(second);
     pairs.map(|(first, second)| get(&first.figures) / get(&second.figures)).collect()
+}
+
+/// The middle one of several values, or the mean of the middle two: what one run alone does not decide. Not a
+/// number where one is none.
+pub(super) fn median(values: &[f64]) -> f64 {
+    if values.iter().any(|value| value.is_nan()) {
+        return f64::NAN;
+    }
+    let mut sorted = values.to_vec();
+    sorted.sort_unstable_by(f64::total_cmp);
+    let (low, high) = ((sorted.len() - 1) / 2, sorted.len() / 2);
+    (sorted[low] + sorted[high]) / 2.0
 }
 
 /// Mean goodput of long flows in Shoal by that in the other rack, over the flows that both delivered,
@@ -141,8 +160,9 @@ mod tests {
             let scenario = ScenarioFile { path, text }.with(&[], 1).unwrap();
             let labels: Vec<_> = scenario.fabrics.iter().map(|choice| &choice.label).collect();
             assert_eq!(labels[..4], RACKS.map(Rack::name), "{path}");
-            let others = if path == "fig15.toml" { &SIMULATED[..] } else { &[] };
-            let others: Vec<_> = others.iter().map(|rack| rack.name()).collect();
+            let others = [&SIMULATED[..], &OPEN].concat();
+            let others = others.iter().filter(|_| path == "fig15.toml").map(|rack| rack.name());
+            let others: Vec<_> = others.collect();
             assert_eq!(labels[4..], others, "{path}");
             for (choice, (window, packets, queue, routing)) in
                 scenario.fabrics[1..4].iter().zip(settings)
@@ -157,6 +177,13 @@ mod tests {
                 assert_eq!(found("/nodes"), 512, "{label}");
             }
         }
+    }
+
+    #[test]
+    fn one_run_does_not_decide_a_median() {
+        assert_eq!(median(&[0.9, 0.07, 0.8]), 0.8);
+        assert_eq!(median(&[4.0, 1.0, 2.0, 3.0]), 2.5);
+        assert!(median(&[1.0, f64::NAN]).is_nan());
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! The largest rack that two stages of switches of 64 ports join (§3.1).
+//! The largest rack that two stages of switches of 64 ports join (§3.2).
 
 use rack::NodeId;
 use report::Unit;
@@ -35,7 +35,7 @@ fn joined() -> u32 {
     sizes.into_iter().filter(is_free).max().unwrap_or(0)
 }
 
-/// §3.1's rack at its largest.
+/// §3.2's rack at its largest.
 pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Failure> {
     let mut sheet = Sheet::read(include_str!("../../shoal/scale.claims.toml"));
     sheet.measure("scale.nodes", Measured::one(f64::from(joined())));

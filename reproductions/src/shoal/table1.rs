@@ -82,6 +82,11 @@ pub(super) fn run(_: Effort, watch: &mut Watch<'_>) -> Result<Findings, Failure>
     for (row, &fraction) in ROWS.iter().zip(last) {
         sheet.measure(row.id, Measured::one(fraction));
     }
+    let (nodes, radix) = RACKS[RACKS.len() - 1];
+    let link = Component::LeafSpine { leaf: 1, spine: 1, link: 0 };
+    let both = plan(nodes, radix).switches().failed_slots(link, Direction::Both);
+    let both = both.expect("the rack has the link").fraction();
+    sheet.measure("table1.leaf-spine-both", Measured::one(both));
 
     let indices: Vec<usize> = (0..ROWS.len()).collect();
     let pairs = spread(&indices, watch, |&index, pulse| {
@@ -118,7 +123,7 @@ pub(super) fn run(_: Effort, watch: &mut Watch<'_>) -> Result<Findings, Failure>
         ("component", "Broken", Unit::Count),
         ("formula", "Table 1 at N = 512", Unit::Share),
         ("counted", "Counted", Unit::Share),
-        ("expected", "Pairs, both ways broken", Unit::Count),
+        ("expected", "Pairs, both directions broken", Unit::Count),
         ("given_up", "Pairs given up in a run", Unit::Count),
     ];
     let rows = ROWS.iter().enumerate().map(|(index, row)| {

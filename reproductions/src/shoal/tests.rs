@@ -3,8 +3,8 @@
 use report::Verdict;
 
 use super::*;
-use crate::tests::claims_of;
 use crate::Effort;
+use crate::tests::claims_of;
 
 /// Experiments that take less than a few seconds.
 const CHEAP: [&str; 7] = ["memory", "timing", "latency", "power", "fig11", "fig10", "empty-slot"];

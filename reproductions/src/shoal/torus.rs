@@ -5,12 +5,12 @@ use report::page::{Axis, Block};
 use serde_json::{Value, json};
 
 use super::beside::mean;
-use super::datacentre::{flows, seeds};
+use super::datacentre::NODE_RATE;
 use super::racks::{Carried, goodput_quotients, quotients};
 use crate::claims::{Measured, Sheet, Spread};
 use crate::drawing::{curve, findings, plot, table};
 use crate::runs::{Collected, ScenarioFile, run_nth};
-use crate::spread::{spread, with_seeds};
+use crate::spread::spread;
 use crate::{Effort, Failure, Findings, Watch};
 
 /// A figure of Shoal over that of the other rack, seed by seed.
@@ -22,10 +22,113 @@ const TORUS: ScenarioFile = ScenarioFile {
 };
 
 /// Loads of 50 Gbps a node (our choice: the paper gives none).
-const LOADS: [f64; 3] = [0.1, 0.5, 1.0];
+const LOADS: [f64; 3] = [0.1, 0.25, 0.5];
+/// What the torus cannot carry: packets go over six links on average, so that a node's six, 100 Gbps
+/// together, leave it 16.7 Gbps.
+const TOO_MUCH: f64 = 1.0;
+/// What it can, of load 1.
+const CARRIED: f64 = 100.0 / 6.0 / NODE_RATE as f64;
+/// The load at which other readings are looked at.
+const HALF: f64 = 0.5;
+/// How many times as many flows a longer run has.
+const LONGER: u64 = 2;
+/// Seeds of the claims' runs (our choice).
+const SEEDS: u64 = 2;
 
-/// What both racks made of a load, seed by seed.
+/// Flows of a run (our choice: the paper's million would take the torus hours).
+const fn flows(effort: Effort) -> u64 {
+    match effort {
+        Effort::Quick => 20_000,
+        Effort::Full => 60_000,
+    }
+}
+
+/// How R2C2's flows get their rates.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Rates {
+    /// R2C2 §5.1: of flows alone that have lasted an interval; until then at the rate of one link.
+    Lasting,
+    /// Of all flows, which start at the rate of one link.
+    All,
+    /// Of all flows, which start at their share by what their node knows.
+    Share,
+}
+
+/// In the order of the scenario's `[[fabric]]` entries.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Rack {
+    Shoal,
+    Torus(Rates),
+}
+
+/// A run but for its seed.
+#[derive(Clone, Copy, PartialEq, Debug)]
+struct Point {
+    rack: Rack,
+    load: f64,
+    /// How many times as many flows.
+    length: u64,
+}
+
+const fn at(rack: Rack, load: f64) -> Point {
+    Point { rack, load, length: 1 }
+}
+
+const BASE: Rack = Rack::Torus(Rates::Lasting);
+
+impl Point {
+    fn settings(&self, effort: Effort) -> Vec<(&'static str, Value)> {
+        let mut settings = vec![
+            ("workload.load", json!(self.load)),
+            ("workload.flows", json!(flows(effort) * self.length)),
+        ];
+        let rates = match self.rack {
+            Rack::Shoal | Rack::Torus(Rates::Lasting) => None,
+            Rack::Torus(Rates::All) => Some(("all", "link")),
+            Rack::Torus(Rates::Share) => Some(("all", "share")),
+        };
+        if let Some((batch, start)) = rates {
+            settings.push(("fabric.1.batch", json!(batch)));
+            settings.push(("fabric.1.start", json!(start)));
+        }
+        settings
+    }
+}
+
+/// The runs: those of the claims with all seeds, what stands beside them with one.
+fn jobs() -> Vec<(Point, u64)> {
+    let racks = [Rack::Shoal, BASE];
+    let base = LOADS.iter().flat_map(|&load| racks.map(|rack| at(rack, load)));
+    let base = base.flat_map(|point| (1..=SEEDS).map(move |seed| (point, seed)));
+    let longer = racks.map(|rack| Point { length: LONGER, ..at(rack, HALF) });
+    let readings = [Rates::All, Rates::Share].map(|rates| at(Rack::Torus(rates), HALF));
+    let beside = racks.map(|rack| at(rack, TOO_MUCH)).into_iter().chain(longer).chain(readings);
+    base.chain(beside.map(|point| (point, 1))).collect()
+}
+
+/// All runs.
+struct Runs {
+    jobs: Vec<(Point, u64)>,
+    carried: Vec<Carried>,
+}
+
+impl Runs {
+    fn at(&self, point: Point) -> Vec<Carried> {
+        let runs = self.jobs.iter().zip(&self.carried);
+        runs.filter(|((known, _), _)| *known == point).map(|(_, run)| run.clone()).collect()
+    }
+
+    /// Shoal's and a torus's runs at a load, with so many times as many flows.
+    fn pair(&self, name: &'static str, torus: Rack, load: f64, length: u64) -> Pair {
+        let of = |rack| self.at(Point { rack, load, length });
+        Pair { name, load, shoal: of(Rack::Shoal), torus: of(torus) }
+    }
+}
+
+/// What both racks made of a load, seed by seed; where one has run with more seeds, with those of both.
 struct Pair {
+    name: &'static str,
+    load: f64,
     shoal: Vec<Carried>,
     torus: Vec<Carried>,
 }
@@ -41,13 +144,20 @@ impl Pair {
         goodput_quotients(&self.torus, &self.shoal)
     }
 
-    fn row(&self, load: f64) -> Vec<Value> {
+    /// Whether the torus can carry what the drawn flows come to.
+    fn is_carried(&self) -> bool {
+        let realised: Vec<_> = self.torus.iter().map(|run| run.figures.realised).collect();
+        Spread::of(&realised).mean < CARRIED
+    }
+
+    fn row(&self) -> Vec<Value> {
         let of = |racks: &[Carried], get: fn(&Carried) -> f64| {
             let values = racks.iter().map(get).filter(|value| !value.is_nan());
             mean(&values.collect::<Vec<_>>())
         };
         vec![
-            json!(load),
+            json!(self.name),
+            json!(self.load),
             of(&self.torus, |run| run.figures.realised),
             of(&self.shoal, |run| run.figures.fct_p999),
             of(&self.torus, |run| run.figures.fct_p999),
@@ -60,39 +170,54 @@ impl Pair {
 }
 
 /// The mean over seeds at each load that has one.
-fn means(pairs: &[Pair], get: fn(&Pair) -> Vec<f64>) -> Vec<f64> {
-    let values = pairs.iter().map(get).filter(|values| !values.is_empty());
+fn means<'a>(pairs: impl Iterator<Item = &'a Pair>, get: Quotients) -> Vec<f64> {
+    let values = pairs.map(get).filter(|values| !values.is_empty());
     values.map(|values| Spread::of(&values).mean).collect()
 }
 
 /// "Baseline 1".
 pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Failure> {
     let mut sheet = Sheet::read(include_str!("../../shoal/torus.claims.toml"));
-    let points: Vec<(f64, usize)> =
-        LOADS.iter().flat_map(|&load| [0, 1].map(|rack| (load, rack))).collect();
-    let jobs = with_seeds(&points, seeds(effort));
-    let runs = spread(&jobs, watch, |&((load, rack), seed), pulse| {
-        let settings = [("workload.load", json!(load)), ("workload.flows", json!(flows(effort)))];
+    let jobs = jobs();
+    let carried = spread(&jobs, watch, |(point, seed), pulse| {
+        let index = usize::from(point.rack != Rack::Shoal);
         let mut delivered = Collected::default();
-        let result = run_nth(&TORUS.with(&settings, seed)?, rack, &mut delivered, pulse)?;
+        let scenario = TORUS.with(&point.settings(effort), *seed)?;
+        let result = run_nth(&scenario, index, &mut delivered, pulse)?;
         Ok(Carried::new(&result, &delivered))
     })?;
-    let seeds = seeds(effort) as usize;
-    let pair = |both: &[Carried]| {
-        let (shoal, torus) = both.split_at(seeds);
-        Pair { shoal: shoal.to_vec(), torus: torus.to_vec() }
-    };
-    let pairs: Vec<Pair> = runs.chunks(2 * seeds).map(pair).collect();
+    let runs = Runs { jobs, carried };
+    let pairs = LOADS.map(|load| runs.pair("rates of flows that have lasted", BASE, load, 1));
+    let torus = Rack::Torus;
+    let beside = [
+        ("load-1", runs.pair("the same, beyond what it carries", BASE, TOO_MUCH, 1)),
+        ("longer", runs.pair("the same, twice as many flows", BASE, HALF, LONGER)),
+        ("all", runs.pair("rates of all, from one link's on", torus(Rates::All), HALF, 1)),
+        ("share", runs.pair("rates of all, from their share on", torus(Rates::Share), HALF, 1)),
+    ];
     let quotients: [(&str, Quotients); 2] = [("tail", Pair::tails), ("goodput", Pair::goodputs)];
     for (word, get) in quotients {
-        let means = means(&pairs, get);
+        let means = means(pairs.iter().filter(|pair| pair.is_carried()), get);
         sheet.measure(&format!("torus.{word}"), Measured::largest(&means));
         sheet.measure(&format!("torus.{word}-always"), Measured::smallest(&means));
+        for (suffix, pair) in &beside {
+            sheet.measure(&format!("torus.{word}-{suffix}"), Measured::mean(&get(pair)));
+        }
     }
+    let rows = pairs.iter().chain(beside.iter().map(|(_, pair)| pair)).map(Pair::row).collect();
+    let text = "512 nodes of 100 Gbps in all, in Shoal's rack and in a 3D torus under R2C2 with the \
+                settings of its paper, carrying the flows of Fig. 15. Six links lie between two nodes \
+                of the torus on average, so that it carries 16.7 Gbps a node.";
+    let blocks = vec![drawn(&pairs, quotients), numbers(rows)];
+    Ok(findings("Beside a direct-connect rack", text, blocks, sheet))
+}
+
+/// Both quotients against load.
+fn drawn(pairs: &[Pair], quotients: [(&str, Quotients); 2]) -> Block {
     let series = quotients.map(|(name, get)| {
-        let points = LOADS.iter().zip(&pairs).filter_map(|(&load, pair)| {
+        let points = pairs.iter().filter_map(|pair| {
             let values = get(pair);
-            (!values.is_empty()).then(|| (load, Spread::of(&values)))
+            (!values.is_empty()).then(|| (pair.load, Spread::of(&values)))
         });
         curve(name, &points.collect::<Vec<_>>())
     });
@@ -100,8 +225,12 @@ pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Fai
     let y = Axis::log("Above 1, Shoal is ahead", Unit::Ratio);
     let note = "FCT p99.9 of short flows, goodput of long flows that both delivered; bars: least and \
                 most over the seeds.";
-    let figure = plot("Shoal beside a 3D torus", note, x, y, series.into());
+    Block::Plots(vec![plot("Shoal beside a 3D torus", note, x, y, series.into())])
+}
+
+fn numbers(rows: Vec<Vec<Value>>) -> Block {
     let columns = [
+        ("torus", "Torus", Unit::Count),
         ("nominal", "Load, nominal", Unit::Ratio),
         ("realised", "Load, realised", Unit::Ratio),
         ("shoal_p999", "FCT short p99.9, Shoal", Unit::Seconds),
@@ -111,9 +240,5 @@ pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Fai
         ("torus_goodput", "torus", Unit::BitsPerSecond),
         ("goodput", "Shoal by torus, same flows", Unit::Ratio),
     ];
-    let rows = LOADS.iter().zip(&pairs).map(|(&load, pair)| pair.row(load)).collect();
-    let blocks = vec![Block::Plots(vec![figure]), table("Means over seeds", &columns, rows)];
-    let text = "512 nodes of 100 Gbps in all, in Shoal's rack and in a 3D torus under R2C2 with the \
-                settings of its paper, carrying the flows of Fig. 15.";
-    Ok(findings("Beside a direct-connect rack", text, blocks, sheet))
+    table("Means over seeds", &columns, rows)
 }
