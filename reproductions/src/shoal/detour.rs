@@ -126,6 +126,7 @@ pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Fai
     let figure = plot("Fig. 14", note, x, y, series);
     let text = "Short flows between two nodes that have no other traffic of their own, while all \
                 other nodes send each other the paper's heavy-tailed flows at load 0.5 (our \
-                choice). The optimisations: the ready queue, and starting on short queues.";
+                choice; rows -heavier have 0.8). The optimisations: the ready queue, and starting \
+                on short queues.";
     Ok(findings("Latency optimisations", text, vec![Block::Plots(vec![figure])], sheet))
 }

@@ -116,7 +116,7 @@ pub struct OfPaper {
     pub failed: Vec<String>,
     /// Version, commit and date of what measured them, each once.
     pub(super) builds: Vec<[String; 3]>,
-    /// Experiments whose figures are those of runs of the paper's size.
+    /// Experiments whose figures are those of the larger runs.
     pub(super) full: Vec<&'static str>,
 }
 
@@ -648,7 +648,7 @@ mod tests {
             let places = (roots[0].path(), beside);
             let all = all(&[], Effort::Quick, places, Missing::Judge, &mut watch).unwrap();
             let pl2 = all.papers.iter().find(|of| of.paper.name == "pl2").unwrap();
-            (pl2.builds[0][1].clone(), pl2.full.clone(), all.page().contains("paper's size"))
+            (pl2.builds[0][1].clone(), pl2.full.clone(), all.page().contains("In the larger runs"))
         };
         let beside = Some(roots[1].path());
         assert_eq!(judged(None), ("here".into(), vec![], false));

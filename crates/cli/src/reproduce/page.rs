@@ -25,7 +25,8 @@ pub(super) fn page(all: &All) -> String {
          readings than the paper's one configuration, and *fitted inputs* are figures of the paper that were put \
          into the model: none of these counts. Why a claim differs is *tested* where something was changed and the \
          difference went away, or fell to what its note says; *argued* where it follows from arithmetic, or from \
-         what is not published; *open* where it is not known, or not all of it."
+         what is not published; *open* where it is not known, or not all of it. The *range* is from the least to the most \
+         over the seeds, or over the loads, applications or places that a row is about."
     ));
     text.line("");
     summary(all, &mut text);
@@ -127,7 +128,7 @@ fn of_paper(paper: &OfPaper, text: &mut Text) {
         text.line(&format!("Measured by {}.", measured_by(&paper.builds)));
     }
     if !paper.full.is_empty() {
-        text.line(&format!("In runs of the paper's size (`--full`): {}.", paper.full.join(", ")));
+        text.line(&format!("In the larger runs (`--full`): {}.", paper.full.join(", ")));
     }
     if !paper.missing.is_empty() {
         text.line(&format!("Experiments to do: {}.", paper.missing.join(", ")));
@@ -160,7 +161,7 @@ fn of_paper(paper: &OfPaper, text: &mut Text) {
             text.line(&format!("- {}: {}.", plain(&reading.what), rows.join(", ")));
         }
         text.line("");
-        rows(&sensitivities, text);
+        beside(&sensitivities, text);
     }
     if !configuration.inputs.is_empty() {
         text.line("### Fitted inputs");
@@ -169,13 +170,13 @@ fn of_paper(paper: &OfPaper, text: &mut Text) {
             text.line(&format!("- {}.", plain(&input.what)));
         }
         text.line("");
-        rows(&of(Kind::Input), text);
+        beside(&of(Kind::Input), text);
     }
     let checks = of(Kind::Check);
     if !checks.is_empty() {
         text.line("### Checks");
         text.line("");
-        rows(&checks, text);
+        beside(&checks, text);
     }
 }
 
@@ -187,23 +188,35 @@ fn claims(of_claims: &[Claim], text: &mut Text) {
         .flat_map(|(of, _)| of_claims.iter().filter(move |row| row.of == *of).cloned())
         .collect();
     rows(&together, text);
-    for (title, verdict) in [("Differ", Verdict::Differs), ("Not run", Verdict::NotRun)] {
-        let names: Vec<_> =
-            found.iter().filter(|(_, it)| *it == verdict).map(|(of, _)| *of).collect();
-        if names.is_empty() {
+    for (title, verdict) in [
+        ("Differ", Verdict::Differs),
+        ("Not run", Verdict::NotRun),
+        ("Reproduced, with a note", Verdict::Reproduced),
+    ] {
+        let noted: Vec<_> =
+            together.iter().filter(|row| row.verdict == verdict && !row.note.is_empty()).collect();
+        if noted.is_empty() {
             continue;
         }
         text.line(&format!("**{title}.**"));
         text.line("");
-        for of in names {
-            let of_it = together.iter().filter(|row| row.of == of && row.verdict == verdict);
-            for row in of_it {
-                let cause =
-                    row.cause.map_or(String::new(), |cause| format!(", {}", cause.as_str()));
-                let (of, claim, note) = (plain(of), plain(&row.claim), plain(&row.note));
-                text.line(&format!("- {of} ({claim}{cause}): {note}"));
-            }
+        for row in noted {
+            let cause = row.cause.map_or(String::new(), |cause| format!(", {}", cause.as_str()));
+            let (of, claim, note) = (plain(&row.of), plain(&row.claim), plain(&row.note));
+            text.line(&format!("- {of} ({claim}{cause}): {note}"));
         }
+        text.line("");
+    }
+}
+
+/// Rows that are not claims, and what is to be known of them.
+fn beside(of: &[Claim], text: &mut Text) {
+    rows(of, text);
+    let noted: Vec<_> = of.iter().filter(|row| !row.note.is_empty()).collect();
+    for row in &noted {
+        text.line(&format!("- {}: {}", plain(&row.claim), plain(&row.note)));
+    }
+    if !noted.is_empty() {
         text.line("");
     }
 }
@@ -225,7 +238,7 @@ fn rows(of: &[Claim], text: &mut Text) {
         "what",
         "published",
         "ours",
-        "over seeds",
+        "range",
         "tolerance",
         "verdict",
     ]);

@@ -127,7 +127,7 @@ pub fn claims_table(claims: &[Claim]) -> ResultsTable {
         ("what", "What"),
         ("published", "Published"),
         ("ours", "Ours"),
-        ("interval", "Over seeds"),
+        ("interval", "Range"),
         ("tolerance", "Tolerance"),
         ("verdict", "Verdict"),
         ("cause", "Cause"),
