@@ -24,8 +24,11 @@ const USUAL_GAP: u64 = 1_000;
 /// Seeds of Figs 15 and 16, quick or not: from one ρ to the next little changes (our choice).
 const SEEDS: u64 = 5;
 
+/// Of which flows rates are computed, by the seconds from one computation to the next.
+type Reading = fn(f64) -> When;
+
 /// Of which flows rates are computed: as the claims have it (§5.1), and of all.
-const READINGS: [(fn(f64) -> When, &str); 2] = [(When::Lasting, ""), (When::Every, "-all")];
+const READINGS: [(Reading, &str); 2] = [(When::Lasting, ""), (When::Every, "-all")];
 
 /// τ and ρ of a run.
 type Point = (u64, u64);
