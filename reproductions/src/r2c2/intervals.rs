@@ -61,7 +61,7 @@ fn errors(effort: Effort, gap: u64, intervals: &[u64], seed: u64) -> [Vec<Error>
     let network = rack();
     let coming = arrivals(&network, flows(effort, gap), gap as f64 * 1e-9, seed);
     let (ideal, _) = assign(&network, &coming, When::EveryEvent);
-    let of = |when: fn(f64) -> When, interval: u64| {
+    let of = |when: Reading, interval: u64| {
         let (assigned, _) = assign(&network, &coming, when(interval as f64 * 1e-6));
         let pairs = assigned.iter().zip(&ideal);
         let errors: Vec<f64> = pairs
