@@ -3,6 +3,7 @@
 use aquila_services::cluster::Cluster;
 use aquila_services::status::{self, Admin, Wanted, Wish};
 use report::{Cell, Column, ResultsTable, Unit};
+use serde_json::Value;
 
 use super::super::DONE;
 use super::control::{runtime, viewer};
@@ -25,13 +26,19 @@ pub fn links(arguments: &LinksArguments, output: &mut Output) -> u8 {
     let runtime = runtime();
     let report = runtime.block_on(viewer.report());
     runtime.shutdown_background();
-    let table = table(&viewer.cluster, &report.wanted, arguments.tin);
+    // What is set is in the base, of which a control plane that does not run says nothing.
+    let is_there = report.processes.iter().any(|process| process.pid.is_some());
+    let wanted = is_there.then_some(&report.wanted[..]);
+    if !is_there {
+        output.note("the control plane does not run: what is set of links is not known");
+    }
+    let table = table(&viewer.cluster, wanted, arguments.tin);
     output.paged(|style| table.to_text(style), || table.to_json());
     DONE
 }
 
-/// All links, or those of one TiN.
-fn table(cluster: &Cluster, wanted: &[Wanted], of: Option<u16>) -> ResultsTable {
+/// All links, or those of one TiN; with what is set of them, where that is known.
+fn table(cluster: &Cluster, wanted: Option<&[Wanted]>, of: Option<u16>) -> ResultsTable {
     let configuration = cluster.configuration();
     let topology = &configuration.topology;
     let columns = [
@@ -63,7 +70,10 @@ fn table(cluster: &Cluster, wanted: &[Wanted], of: Option<u16>) -> ResultsTable 
             Cell::new(far.port, Unit::Count),
             Cell::text(if link.is_global { "two pods" } else { "TiNs of a pod" }),
             Cell::new(delay.as_seconds(), Unit::Seconds),
-            Cell::text(state(wanted, number)),
+            match wanted {
+                Some(wanted) => Cell::text(state(wanted, number)),
+                None => Cell::new(Value::Null, Unit::Count),
+            },
         ]);
     }
     table
@@ -89,7 +99,6 @@ mod tests {
     use std::collections::BTreeSet;
 
     use reproductions::aquila::boot::{Profile, Versions};
-    use serde_json::Value;
 
     use super::*;
 
@@ -107,7 +116,7 @@ mod tests {
         }
     }
 
-    fn rows(wanted: &[Wanted], of: Option<u16>) -> Vec<Value> {
+    fn rows(wanted: Option<&[Wanted]>, of: Option<u16>) -> Vec<Value> {
         let Value::Array(rows) = table(&tiny(), wanted, of).to_json() else { panic!("no list") };
         rows
     }
@@ -117,25 +126,26 @@ mod tests {
         let shape = tiny().profile.shape();
         let all: u16 = shape.tins();
         for tin in 0..all {
-            let rows = rows(&[], Some(tin));
+            let rows = rows(Some(&[]), Some(tin));
             assert!(rows.iter().all(|row| row["tin"] == tin && row["far_tin"] != tin));
             let ports: BTreeSet<u64> = rows.iter().filter_map(|row| row["port"].as_u64()).collect();
             assert_eq!(ports, (0..u64::from(shape.external_ports())).collect());
         }
         // Each has two ends.
         let ends = usize::from(all) * usize::from(shape.external_ports());
-        assert_eq!(rows(&[], None).len(), ends / 2);
+        assert_eq!(rows(Some(&[]), None).len(), ends / 2);
     }
 
     #[test]
     fn what_is_set_of_a_link_is_shown() {
         let set = |admin, is_drained| Wanted { wish: Wish::Link(3, admin), is_drained };
-        let shown = |wanted| rows(&[wanted], None)[3]["state"].as_str().unwrap().to_owned();
+        let shown = |wanted| rows(Some(&[wanted]), None)[3]["state"].as_str().unwrap().to_owned();
         assert_eq!(shown(set(Admin::Drained, false)), "to be drained, not yet");
         assert_eq!(shown(set(Admin::Drained, true)), "drained");
         assert_eq!(shown(set(Admin::Off, false)), "off");
         assert_eq!(shown(set(Admin::InService, false)), "in service");
         let tin = Wanted { wish: Wish::Tin(3, Admin::Off), is_drained: false };
         assert_eq!(shown(tin), "in service");
+        assert!(rows(None, None).iter().all(|row| row["state"].is_null()), "nothing runs");
     }
 }
