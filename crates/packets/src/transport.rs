@@ -29,7 +29,7 @@
 use std::sync::Arc;
 
 use kernel::{Bytes, Rate, Span, Time};
-use rack::{Flow, NodeId, Problem};
+use rack::{Class, Flow, NodeId, Problem};
 
 use crate::config::MTU_MAX;
 use crate::outbox::Outbox;
@@ -253,6 +253,12 @@ pub trait Transport: Clone + Send + 'static {
 
     /// How it cuts flows into packets, for the ideal completion time.
     fn framing(&self) -> Framing;
+
+    /// The same for flows of this class: as all others, unless the transport says otherwise.
+    fn framing_of(&self, class: Class) -> Framing {
+        let _ = class;
+        self.framing()
+    }
 
     /// The network is there, at time zero, before anything happens in it.
     fn begin(&mut self, out: &mut Outbox) {

@@ -20,7 +20,7 @@ use crate::{cubic, raw};
 #[serde(default, deny_unknown_fields)]
 #[schemars(bound = "S: Default + Serialize + JsonSchema")]
 pub struct Config<S = cubic::Config> {
-    /// TCP of all other classes. Ideal completion times are its.
+    /// TCP of all other classes.
     pub stream: S,
     /// Datagrams of `datagram_classes`: line rate without control. Default: those of `raw`, which need
     /// a network that loses nothing; losses = "forget" is UDP.
@@ -134,6 +134,13 @@ impl<A: Transport, B: Transport> Transport for Mixed<A, B> {
 
     fn framing(&self) -> Framing {
         self.first.framing()
+    }
+
+    fn framing_of(&self, class: Class) -> Framing {
+        match self.is_second_class[usize::from(class.get())] {
+            true => self.second.framing_of(class),
+            false => self.first.framing_of(class),
+        }
     }
 
     fn offset_of(&self, packet: &Packet) -> u64 {
@@ -272,6 +279,20 @@ mod tests {
         }
         let details = network.transport().details(Time::ZERO);
         assert_eq!(details.keys().collect::<Vec<_>>(), ["cubic", "raw"]);
+    }
+
+    /// Its packets have smaller headers than those of the stream, so that one holds what the stream would cut in two.
+    #[test]
+    fn a_datagram_alone_takes_what_its_own_packets_take() {
+        let datagram = raw::Config { header: Bytes::new(28), ..config().datagrams };
+        let config = Config { datagrams: datagram, ..config() };
+        let plan = star(2, Queues::default()).plan().unwrap();
+        let mut network = network(plan, 1, |around| config.endpoints(around, &[]));
+        let ends = carry(&mut network, &[datagrams(0, 1, 1_472)]);
+        let (datagram, end) = &ends.completed[0];
+        assert_eq!(*end - datagram.start, network.ideal_fct(datagram));
+        let streamed = flow(0, 1, 1_472, 0);
+        assert!(network.ideal_fct(datagram) < network.ideal_fct(&streamed), "one packet, two");
     }
 
     /// PL2 §6.2.2: TCP all but stops beside datagrams that take the whole line.

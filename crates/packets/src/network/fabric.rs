@@ -121,7 +121,7 @@ impl<T: Transport, S: Program> Fabric for Network<T, S> {
     }
 
     fn ideal_fct(&self, flow: &Flow) -> Span {
-        ideal::completion_time(self.net(), self.transport().framing(), flow)
+        ideal::completion_time(self.net(), self.transport().framing_of(flow.class), flow)
     }
 
     fn totals(&self) -> Totals {

@@ -130,8 +130,7 @@ impl<T: Transport, S: Program> Network<T, S> {
     /// # Errors
     /// If the transport's packets do not fit the network.
     pub fn with_program(plan: Plan, transport: T, program: S, seed: u64) -> Result<Self, Problem> {
-        let framing = transport.framing();
-        plan.check_framing(framing)?;
+        plan.check_framing(transport.framing())?;
         let mut net = Net::new(plan, seed);
         net.notes_departures = S::RUNS && program.watches_lines();
         net.has_words = S::RUNS && (S::TELLS || S::HAS_LINKS);
@@ -139,7 +138,7 @@ impl<T: Transport, S: Program> Network<T, S> {
         net.asks_at_nics = net.has_neighbours;
         net.repairs_links = transport.repairs_links();
         Ok(Self {
-            desk: Desk::new(&net, framing),
+            desk: Desk::new(&net, &transport),
             parts: Shards::new([Part::new(net, transport, program, seed)]),
             wanted: Wanted::Threads(1),
             cut: None,

@@ -39,7 +39,7 @@ use packets::{
     Effect, FlowKey, Framing, Gate, Kind, Line, Live, Marks, Opening, Outbox, Packet, Timer,
     Timers, Transport, Way,
 };
-use rack::NodeId;
+use rack::{Class, NodeId};
 
 use self::books::Books;
 use self::bursts::{Agent, Burst, Lane};
@@ -522,8 +522,11 @@ impl<T: Transport> Transport for Shim<T> {
     }
 
     fn framing(&self) -> Framing {
-        let Framing { payload, header } = self.inner.framing();
-        Framing { payload, header: header + OVERHEAD.get() as u16 }
+        framed(self.inner.framing())
+    }
+
+    fn framing_of(&self, class: Class) -> Framing {
+        framed(self.inner.framing_of(class))
     }
 
     fn has_handshake(&self) -> bool {
@@ -652,6 +655,11 @@ impl<T: Transport> Transport for Shim<T> {
         details.extend(self.inner.details(now));
         details
     }
+}
+
+/// How a transport's flows are cut into packets on the line.
+fn framed(Framing { payload, header }: Framing) -> Framing {
+    Framing { payload, header: header + OVERHEAD.get() as u16 }
 }
 
 /// What a packet of `wire` bytes takes in its frame.
