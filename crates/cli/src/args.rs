@@ -453,10 +453,11 @@ pub struct BootstrapArguments {
     /// TiNs connected to the datacenter's network, spread evenly. Default: 512 of 576.
     #[arg(long, value_name = "N")]
     pub connected: Option<u16>,
-    /// From one management ordered set, of six bytes, to the next on a link: 10 us. Not calibrated to the paper.
+    /// From one management ordered set, of six bytes, to the next on a link. The default is fitted to the paper's
+    /// shortest and longest bootstrap of a TiN (§4.4); 10 us shows what happens, and not how long it takes.
     #[arg(long, value_name = "TIME", default_value_t = Boot::default().mos_interval)]
     pub mos_interval: Span,
-    /// What a control processor takes for an entry of a register: 15 ms, say. Not calibrated to the paper.
+    /// What a control processor takes for an entry of a register. The default is fitted in the same way.
     #[arg(long, value_name = "TIME", default_value_t = Boot::default().entry_time)]
     pub entry_time: Span,
     /// Of a million ordered sets, how many are lost.

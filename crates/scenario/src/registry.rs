@@ -1,6 +1,6 @@
 //! Which fabrics there are. Adding one is one line, in `fabrics!` below.
 //!
-//! `dyn` is used here and nowhere below: a run picks its fabric once, then all types are concrete.
+//! `dyn` picks the fabric of a run here; its packets and cells are moved by concrete types.
 
 use std::marker::PhantomData;
 use std::sync::Arc;

@@ -23,8 +23,9 @@ pub enum Feedback {
     /// tells how often it drains until then. Full rate, and no bound is ever broken.
     #[default]
     PhaseExact,
-    /// Eq. 1 to the letter: the queue now; epochs since then counted whole. Loses a third of the
-    /// rate of a lone flow.
+    /// Eq. 1 to the letter: the queue now; epochs since then counted whole. Loses a quarter to nearly
+    /// half of a lone flow's rate in the paper's rack, by how far its nodes are apart in the schedule; a
+    /// third on average.
     WholeEpochs,
     /// Eq. 6 to the letter: one less than the queues now. Full rate, but a subflow may briefly have
     /// two cells in a queue, which breaks Eqs 3 and 5 by as much.
