@@ -322,7 +322,13 @@ impl Measured {
     /// The mean over seeds, where each value is only known to be at least as large.
     #[must_use]
     pub fn at_least(over_seeds: &[f64]) -> Self {
-        Self { is_bound: true, ..Self::mean(over_seeds) }
+        Self::mean(over_seeds).bound_if(true)
+    }
+
+    /// The same; only known to be at least as large, if `is_bound`.
+    #[must_use]
+    pub fn bound_if(self, is_bound: bool) -> Self {
+        Self { is_bound, ..self }
     }
 }
 

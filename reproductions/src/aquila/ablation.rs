@@ -275,6 +275,16 @@ pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Fai
     sheet.measure("ablation.kept", Measured::largest(kept));
     sheet.measure("ablation.order", Measured::mean(lost));
     let in_pieces = in_pieces(&mut sheet, &cliques[0], effort, watch)?;
+    let blocks = vec![numbers(&of), in_pieces];
+    let text = "The full Clique without one of its parts. Without credits cells are sent whatever room there \
+                is, and dropped where there is none. In place of cells packets cross the switches in one piece: \
+                beside 50 Gbps a TiN of packets of 4160 B go 2 Gbps of urgent messages of 416 B, to random others; \
+                nothing asks for either first, as a smallest cell is then as long as an urgent message.";
+    Ok(findings("What each part is for", text, blocks, sheet))
+}
+
+/// Every figure without each part; `of` gives those over seeds.
+fn numbers(of: &dyn Fn(Without, Get) -> Vec<f64>) -> Block {
     let row = |&(without, name): &(Without, &str)| -> Vec<Value> {
         let mean = |what: Get| json!(Spread::of(&of(without, what)).mean);
         vec![
@@ -302,11 +312,5 @@ pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Fai
         ("beside", "Beside an incast, of 40 Gbps", Unit::BitsPerSecond),
         ("data", "most data in the fabric", Unit::Bytes),
     ];
-    let all = table("Means over seeds", &columns, ALL.iter().map(row).collect());
-    let blocks = vec![all, in_pieces];
-    let text = "The full Clique without one of its parts. Without credits cells are sent whatever room there \
-                is, and dropped where there is none. In place of cells packets cross the switches in one piece: \
-                beside 50 Gbps a TiN of packets of 4160 B go 2 Gbps of urgent messages of 416 B, to random others; \
-                nothing asks for either first, as a smallest cell is then as long as an urgent message.";
-    Ok(findings("What each part is for", text, blocks, sheet))
+    table("Means over seeds", &columns, ALL.iter().map(row).collect())
 }

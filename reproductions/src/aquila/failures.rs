@@ -12,7 +12,7 @@ use aquila::topology::{Fibres, Shape};
 use aquila::turns::TurnTable;
 use kernel::{Rate, Span, Stream, Time};
 use report::Unit;
-use report::page::{Axis, Block, PlotSeries, Scale, SeriesStyle};
+use report::page::{Axis, Block, Plot, PlotSeries, Scale, SeriesStyle};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -192,19 +192,21 @@ fn until_avoided(losses: &[u64]) -> f64 {
 /// The longest over seeds: where it is the end of what can be seen, no more than a bound.
 fn longest(over_seeds: &[f64]) -> Measured {
     let most = Spread::of(over_seeds).high;
-    if most > END * 0.999 { Measured::at_least(&[most]) } else { Measured::largest(over_seeds) }
+    Measured::largest(over_seeds).bound_if(most > END * 0.999)
 }
+
+/// How data is routed.
+const MODES: [(Mode, &str); 2] =
+    [(Mode::FullyAdaptive, "fully adaptive"), (Mode::MinimalDeterministic, "by a hash")];
 
 /// Failures under load.
 pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Failure> {
     let mut sheet = Sheet::read(include_str!("../../aquila/failures.claims.toml"));
     let clique = Clique::new(&Shape::FULL, Fibres::Grid);
-    let modes =
-        [(Mode::FullyAdaptive, "fully adaptive"), (Mode::MinimalDeterministic, "by a hash")];
     let cases = [(0, 0), (0, 1), (0, 2), (1, 2)];
     let jobs = with_seeds(&cases, seeds(effort));
     let found = spread(&jobs, watch, |&((mode, what), seed), pulse| {
-        react(&clique, &routed(modes[mode].0), ALL[what].0, seed, pulse)
+        react(&clique, &routed(MODES[mode].0), ALL[what].0, seed, pulse)
     })?;
     let of = |case: (usize, usize), what: fn(&Reaction) -> f64| -> Vec<f64> {
         let all = jobs.iter().zip(&found);
@@ -226,26 +228,11 @@ pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Fai
     sheet.measure("failures.stuck", Measured::one(stuck));
     let after = found.iter().map(|found| found.after as f64).fold(0.0, f64::max);
     sheet.measure("failures.repaired", Measured::one(after));
-    let line = |mode: usize| {
-        let all = jobs.iter().zip(&found).filter(|((case, _), _)| *case == (mode, 2));
-        let mut sums = vec![0; ((REPAIR - FAIL) * 20) as usize];
-        for (_, reaction) in all {
-            sums.iter_mut().zip(&reaction.losses).for_each(|(sum, lost)| *sum += lost);
-        }
-        let point = |(at, sum): (usize, u64)| {
-            ((at + 1) as f64 * STEP.as_seconds(), sum as f64 / seeds(effort) as f64)
-        };
-        let points = sums.into_iter().enumerate().skip(1).map(point).collect();
-        PlotSeries::new(modes[mode].1, SeriesStyle::Line, points)
-    };
-    let axis = |label: &str, unit| Axis { label: label.into(), unit, scale: Scale::Linear };
-    let (x, y) = (axis("since the failure", Unit::Seconds), axis("lost in 50 ns", Unit::Cells));
-    let note = "A bundle of 32 links; means over seeds, without the first 50 ns.";
     let row = |&case: &(usize, usize)| -> Vec<Value> {
         let mean = |what: fn(&Reaction) -> f64| json!(Spread::of(&of(case, what)).mean);
         vec![
             json!(ALL[case.1].1),
-            json!(modes[case.0].1),
+            json!(MODES[case.0].1),
             mean(Reaction::avoided),
             mean(Reaction::lost),
             mean(Reaction::late),
@@ -261,17 +248,31 @@ pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Fai
         ("round", "of these, had come round by another pod", Unit::Cells),
     ];
     let blocks = vec![
-        Block::Plots(vec![plot(
-            "Cells lost at dead links",
-            note,
-            x,
-            y,
-            (0..2).map(line).collect(),
-        )]),
+        Block::Plots(vec![drawn(&jobs, &found, seeds(effort))]),
         table("Means over seeds", &columns, cases.iter().map(row).collect()),
     ];
     let text = "Uniform traffic at 50 Gbps a TiN of the full Clique. After 6 us links between pods fail; 6 us later \
                 tables are in place that leave them out. A cell that goes to a dead port is lost there. \"Avoided\" \
                 is when the losses of half a microsecond fall below a tenth of those at first for good.";
     Ok(findings("Links that fail", text, blocks, sheet))
+}
+
+/// Cells lost at a dead bundle over time, by the way data is routed.
+fn drawn(jobs: &[((usize, usize), u64)], found: &[Reaction], seeds: u64) -> Plot {
+    let line = |mode: usize| {
+        let all = jobs.iter().zip(found).filter(|((case, _), _)| *case == (mode, 2));
+        let mut sums = vec![0; ((REPAIR - FAIL) * 20) as usize];
+        for (_, reaction) in all {
+            sums.iter_mut().zip(&reaction.losses).for_each(|(sum, lost)| *sum += lost);
+        }
+        let point = |(at, sum): (usize, u64)| {
+            ((at + 1) as f64 * STEP.as_seconds(), sum as f64 / seeds as f64)
+        };
+        let points = sums.into_iter().enumerate().skip(1).map(point).collect();
+        PlotSeries::new(MODES[mode].1, SeriesStyle::Line, points)
+    };
+    let axis = |label: &str, unit| Axis { label: label.into(), unit, scale: Scale::Linear };
+    let (x, y) = (axis("since the failure", Unit::Seconds), axis("lost in 50 ns", Unit::Cells));
+    let note = "A bundle of 32 links; means over seeds, without the first 50 ns.";
+    plot("Cells lost at dead links", note, x, y, (0..2).map(line).collect())
 }

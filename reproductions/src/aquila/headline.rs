@@ -81,7 +81,7 @@ fn bus(rma: &Rma) -> Span {
     rma.pcie.doorbell + rma.pcie.read + rma.pcie.completion
 }
 
-/// What the choices marked S give, over fibres of 100 m.
+/// What the choices that the paper leaves open give (`CHOICES`), over fibres of 100 m.
 fn choices(clique: &Clique, count: u64, watch: &mut Watch<'_>) -> Result<Block, Failure> {
     let found = spread(&CHOICES, watch, |&(_, _, change), pulse| {
         let mut rma = Rma::default();

@@ -93,6 +93,11 @@ fn far(sheet: &mut Sheet, watch: &mut Watch<'_>) -> Result<(), Failure> {
     Ok(())
 }
 
+/// What of the bytes on the wire is not the packet's own.
+fn overhead(wire: f64, bytes: u16) -> f64 {
+    1.0 - f64::from(bytes) / wire
+}
+
 /// Overheads by size of packet.
 pub(super) fn run(_: Effort, watch: &mut Watch<'_>) -> Result<Findings, Failure> {
     let mut sheet = Sheet::read(include_str!("../../aquila/overhead.claims.toml"));
@@ -106,7 +111,6 @@ pub(super) fn run(_: Effort, watch: &mut Watch<'_>) -> Result<Findings, Failure>
         let place = cases.iter().position(|&case| case == wanted).expect("it was run");
         found[place]
     };
-    let overhead = |wire: f64, bytes: u16| 1.0 - f64::from(bytes) / wire;
     let plain = overhead(of((9_000, 0, true)).data, 9_000);
     sheet.measure("overhead.header", Measured::one(plain));
     sheet.measure("overhead.asking", Measured::one(of((1_024, 4, true)).asking));
@@ -119,6 +123,27 @@ pub(super) fn run(_: Effort, watch: &mut Watch<'_>) -> Result<Findings, Failure>
     let words =
         format!("{:.0} % of a round trip at 64 B, {:.0} % at 9000 B", small * 100.0, large * 100.0);
     sheet.measure("overhead.large", Measured::shape(words, Agreement::of(large < small * 0.9)));
+    let line = |name: &str, is_asked: bool| {
+        let point = |&bytes: &u16| (f64::from(bytes), of((bytes, 4, is_asked)).trip);
+        PlotSeries::new(name, SeriesStyle::Line, SIZES.iter().map(point).collect())
+    };
+    let axis = |label: &str, unit, scale| Axis { label: label.into(), unit, scale };
+    let (x, y) = (
+        axis("packet", Unit::Bytes, Scale::Log),
+        axis("round trip in the fabric", Unit::Seconds, Scale::Linear),
+    );
+    let series = vec![line("asked for", true), line("not asked for", false)];
+    let note = "Idle mini Clique; each packet is acknowledged by 64 B.";
+    let blocks =
+        vec![Block::Plots(vec![plot("What solicitation costs", note, x, y, series)]), numbers(&of)];
+    let text = "Bytes of cells that packets alone put on the wire, and how long they take with and without \
+                solicitation. The first byte of a packet waits for no other here, and its request goes before its \
+                last byte is in.";
+    Ok(findings("What cells and solicitation cost", text, blocks, sheet))
+}
+
+/// Every figure by size of packet; `of` gives those of a case.
+fn numbers(of: &dyn Fn(Case) -> Cost) -> Block {
     let row = |&bytes: &u16| -> Vec<Value> {
         let (plain, ours, unasked) =
             (of((bytes, 0, true)), of((bytes, 4, true)), of((bytes, 4, false)));
@@ -146,23 +171,5 @@ pub(super) fn run(_: Effort, watch: &mut Watch<'_>) -> Result<Findings, Failure>
         ("trip", "Round trip", Unit::Seconds),
         ("unasked", "without solicitation", Unit::Seconds),
     ];
-    let line = |name: &str, is_asked: bool| {
-        let point = |&bytes: &u16| (f64::from(bytes), of((bytes, 4, is_asked)).trip);
-        PlotSeries::new(name, SeriesStyle::Line, SIZES.iter().map(point).collect())
-    };
-    let axis = |label: &str, unit, scale| Axis { label: label.into(), unit, scale };
-    let (x, y) = (
-        axis("packet", Unit::Bytes, Scale::Log),
-        axis("round trip in the fabric", Unit::Seconds, Scale::Linear),
-    );
-    let series = vec![line("asked for", true), line("not asked for", false)];
-    let note = "Idle mini Clique; each packet is acknowledged by 64 B.";
-    let blocks = vec![
-        Block::Plots(vec![plot("What solicitation costs", note, x, y, series)]),
-        table("A packet alone", &columns, SIZES.iter().map(row).collect()),
-    ];
-    let text = "Bytes of cells that packets alone put on the wire, and how long they take with and without \
-                solicitation. The first byte of a packet waits for no other here, and its request goes before its \
-                last byte is in.";
-    Ok(findings("What cells and solicitation cost", text, blocks, sheet))
+    table("A packet alone", &columns, SIZES.iter().map(row).collect())
 }

@@ -1,4 +1,5 @@
-//! How much headline figures depend on what the paper leaves open: choices marked S in the fabric's README.
+//! How much headline figures depend on what the paper leaves open: choices of the fabric's README, *Where the paper is
+//! silent*.
 
 use aquila::config::{Ip, Order};
 use aquila::link::classes::Mode;

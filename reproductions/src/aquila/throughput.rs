@@ -137,21 +137,9 @@ pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Fai
     sheet.measure("throughput.worst", share(Pattern::NextPod, MOST, TRAIN));
     let shortest = of(case(Pattern::NextPod, minimal, MOST, TRAIN));
     sheet.measure("throughput.worst-minimal", Measured::mean(&shortest));
-    let far_first = with_seeds(&[case(Pattern::NextPod, adaptive, MOST, TRAIN)], seeds(effort));
-    let far_first = spread(&far_first, &mut part(watch, MAIN..1.0), |&(case, seed), pulse| {
-        let mut settings = routed(case.mode);
-        settings.switch.within_class = WithinClass::FartherFirst;
-        let carried = carried(&clique, &settings, case.offered, micros(effort), seed, pulse)?;
-        Ok(carried / (MOST as f64 * 1e9))
-    })?;
+    let worst = case(Pattern::NextPod, adaptive, MOST, TRAIN);
+    let far_first = farther_first(&clique, worst, effort, &mut part(watch, MAIN..1.0))?;
     sheet.measure("throughput.worst-farther-first", Measured::mean(&far_first));
-    let name = |case: &Case| {
-        let uniform = case.offered.pattern == Pattern::Uniform;
-        let pattern = if uniform { "uniform" } else { "each pod to the next" };
-        let mode = if case.mode == adaptive { "fully adaptive" } else { "minimal" };
-        let cells = if case.offered.cells == 1 { ", single cells" } else { "" };
-        format!("{pattern}, {mode}{cells}")
-    };
     let rows = cases.iter().map(|case| {
         let spread = Spread::of(&of(*case));
         vec![
@@ -168,7 +156,7 @@ pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Fai
         ("spread", "Over seeds", Unit::BitsPerSecond),
     ];
     let blocks = vec![
-        Block::Plots(vec![drawing(&cases, loads, &of, &name)]),
+        Block::Plots(vec![drawing(&cases, loads, &of)]),
         table("What is carried", &columns, rows.collect()),
     ];
     let text = "Every TiN of the full Clique sends cells of 160 B at random instants, single ones or 29 as a packet of \
@@ -181,12 +169,31 @@ pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Fai
     Ok(findings("What the topology carries", text, blocks, sheet))
 }
 
-fn drawing(
-    cases: &[Case],
-    loads: &[u64],
-    of: &dyn Fn(Case) -> Vec<f64>,
-    name: &dyn Fn(&Case) -> String,
-) -> Plot {
+/// What a case is called.
+fn name(case: &Case) -> String {
+    let uniform = case.offered.pattern == Pattern::Uniform;
+    let pattern = if uniform { "uniform" } else { "each pod to the next" };
+    let mode = if case.mode == Mode::FullyAdaptive { "fully adaptive" } else { "minimal" };
+    let cells = if case.offered.cells == 1 { ", single cells" } else { "" };
+    format!("{pattern}, {mode}{cells}")
+}
+
+/// The share that is carried, seed by seed, where of cells that may leave those with farther to go are first.
+fn farther_first(
+    clique: &Clique,
+    case: Case,
+    effort: Effort,
+    watch: &mut Watch<'_>,
+) -> Result<Vec<f64>, Failure> {
+    spread(&with_seeds(&[case], seeds(effort)), watch, |&(case, seed), pulse| {
+        let mut settings = routed(case.mode);
+        settings.switch.within_class = WithinClass::FartherFirst;
+        let carried = carried(clique, &settings, case.offered, micros(effort), seed, pulse)?;
+        Ok(carried / (case.offered.gbps as f64 * 1e9))
+    })
+}
+
+fn drawing(cases: &[Case], loads: &[u64], of: &dyn Fn(Case) -> Vec<f64>) -> Plot {
     let series = cases.chunks(loads.len()).map(|cases| {
         let points: Vec<_> = cases
             .iter()

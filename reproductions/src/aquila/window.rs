@@ -149,6 +149,15 @@ pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Fai
             vec![line("all TiNs", |point| point.data)],
         ),
     ];
+    let blocks = vec![Block::Plots(plots), numbers(&of)];
+    let text = "The window limits what a port has asked for and not got. Too small, its line idles while a request \
+                is answered; larger than that, packets wait in the fabric and not at their sources. The paper has \
+                no figures.";
+    Ok(findings("The window", text, blocks, sheet))
+}
+
+/// Every figure of the sweep; `of` gives those of a window over seeds.
+fn numbers(of: &dyn Fn(u64, fn(&Point) -> f64) -> Vec<f64>) -> Block {
     let row = |&window: &u64| {
         let mean = |what: fn(&Point) -> f64| json!(Spread::of(&of(window, what)).mean);
         vec![
@@ -164,12 +173,5 @@ pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Fai
         ("p99", "Uniform: way of a packet, 99 %", Unit::Seconds),
         ("data", "most data in the fabric", Unit::Bytes),
     ];
-    let blocks = vec![
-        Block::Plots(plots),
-        table("Means over seeds", &columns, WINDOWS.iter().map(row).collect()),
-    ];
-    let text = "The window limits what a port has asked for and not got. Too small, its line idles while a request \
-                is answered; larger than that, packets wait in the fabric and not at their sources. The paper has \
-                no figures.";
-    Ok(findings("The window", text, blocks, sheet))
+    table("Means over seeds", &columns, WINDOWS.iter().map(row).collect())
 }

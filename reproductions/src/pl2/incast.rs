@@ -21,8 +21,8 @@ pub(super) const FILE: ScenarioFile = ScenarioFile {
 pub(super) const NAMES: [&str; 4] = ["PL2, raw Ethernet", "Raw Ethernet", "PL2, TCP", "TCP CUBIC"];
 pub(super) const PL2: usize = 0;
 pub(super) const RAW: usize = 1;
-const PL2_TCP: usize = 2;
-const CUBIC: usize = 3;
+pub(super) const PL2_TCP: usize = 2;
+pub(super) const CUBIC: usize = 3;
 /// Most hosts at the many end (§6.4).
 const MOST: usize = 4;
 /// Flows of a sender (§6.4).
@@ -85,11 +85,16 @@ impl Faster {
 
 /// Settings by which threads of the first fabric do nothing but send.
 pub(super) fn free() -> [(&'static str, Value); 2] {
-    ["fabric.0.host.byte_cost", "fabric.0.host.exchange_cost"].map(|key| (key, json!("0 ns")))
+    [("fabric.0.host.byte_cost", json!("0 ns")), free_exchanges()]
+}
+
+/// The setting by which exchanges cost hosts of the first fabric nothing.
+pub(super) fn free_exchanges() -> (&'static str, Value) {
+    ("fabric.0.host.exchange_cost", json!("0 ns"))
 }
 
 /// Payload that arrived once nothing changed any more, in bit/s.
-fn steady(fabric: usize, run: &Ran) -> f64 {
+pub(super) fn steady(fabric: usize, run: &Ran) -> f64 {
     goodput(run, if matches!(fabric, PL2_TCP | CUBIC) { WARM_UP_TCP } else { WARM_UP })
 }
 

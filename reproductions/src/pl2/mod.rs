@@ -2,6 +2,7 @@
 
 mod arithmetic;
 mod bursts;
+mod causes;
 mod incast;
 mod memcached;
 mod microbursts;
@@ -38,4 +39,5 @@ const EXPERIMENTS: &[Experiment] = &[
     experiment!("pl2", "fig8", "§6.3, Fig. 8", "W1 to W5, raw Ethernet and TCP", traces::run),
     experiment!("pl2", "fig9", "§6.4, Fig. 9", "Incast of flows that never end", incast::incast),
     experiment!("pl2", "fig10", "§6.4, Fig. 10", "Outcast of such flows", incast::outcast),
+    experiment!("pl2", "causes", "§6.2 to §6.4", "What rows that differ hang on", causes::run),
 ];

@@ -32,9 +32,9 @@ pub(super) const DRAWN: [usize; 3] = [2, 3, 4];
 /// How messages are carried. In the order of the scenario's `[[fabric]]` entries.
 const NAMES: [&str; 4] = ["PL2, raw Ethernet", "Raw Ethernet, one sender", "PL2, TCP", "TCP CUBIC"];
 pub(super) const PL2: usize = 0;
-const OPTIMUM: usize = 1;
-const PL2_TCP: usize = 2;
-const CUBIC: usize = 3;
+pub(super) const OPTIMUM: usize = 1;
+pub(super) const PL2_TCP: usize = 2;
+pub(super) const CUBIC: usize = 3;
 
 /// Fewest messages of a range of sizes whose 99th percentile is compared (our choice: with fewer it is
 /// nearly the slowest of all).
@@ -59,9 +59,9 @@ pub(super) const LOW: f64 = 40.0;
 const LOW_AT: usize = 2;
 
 /// W4's place among the workloads.
-const W4_AT: usize = 3;
+pub(super) const W4_AT: usize = 3;
 /// Segments of 1,460 B that a receiver's 87,380 B hold: the largest window of VMA's TCP.
-const WINDOW_MOST: u32 = 59;
+pub(super) const WINDOW_MOST: u32 = 59;
 
 /// A run of a workload that differs in one thing from those of the figure.
 struct Varied {
@@ -166,7 +166,7 @@ impl Swept {
 }
 
 /// Quotients over ranges of sizes, seed by seed.
-fn by_size([above, below]: [&[Ran]; 2], get: fn(&Bin) -> Figure) -> Vec<Vec<Figure>> {
+pub(super) fn by_size([above, below]: [&[Ran]; 2], get: fn(&Bin) -> Figure) -> Vec<Vec<Figure>> {
     let pairs = above.iter().zip(below);
     pairs.map(|(above, below)| bin_quotients(above, below, get)).collect()
 }
@@ -203,7 +203,7 @@ fn mean(values: &[Figure]) -> Figure {
 }
 
 /// The mean over seeds of their means over ranges of sizes.
-fn measured(over_seeds: &[Vec<Figure>]) -> Measured {
+pub(super) fn measured(over_seeds: &[Vec<Figure>]) -> Measured {
     let means: Vec<Figure> = over_seeds.iter().map(|ratios| mean(ratios)).collect();
     let numbers = |figure: &Figure| figure.number().unwrap_or(f64::NAN);
     let numbers: Vec<f64> = means.iter().map(numbers).collect();
@@ -213,12 +213,23 @@ fn measured(over_seeds: &[Vec<Figure>]) -> Measured {
     }
 }
 
-fn p99(bin: &Bin) -> Figure {
+pub(super) fn p99(bin: &Bin) -> Figure {
     bin.p99
 }
 
-fn p50(bin: &Bin) -> Figure {
+pub(super) fn p50(bin: &Bin) -> Figure {
     bin.p50
+}
+
+/// The mean over seeds of the share of ranges of sizes in which the 99th percentile is close to the optimum's.
+pub(super) fn close_to_optimum(over_seeds: &[Vec<Figure>]) -> Measured {
+    let is_close = |ratio: &&Figure| match ratio {
+        Figure::Exact(ratio) | Figure::AtMost(ratio) => *ratio <= CLOSE,
+        Figure::AtLeast(_) | Figure::Missing => false,
+    };
+    let share =
+        |ratios: &Vec<Figure>| ratios.iter().filter(is_close).count() as f64 / ratios.len() as f64;
+    Measured::mean(&over_seeds.iter().map(share).collect::<Vec<_>>())
 }
 
 /// Fig. 8.
@@ -270,14 +281,7 @@ pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Fai
 /// The rows of a workload of the figure.
 fn measure(sheet: &mut Sheet, swept: &Swept, workload: usize, word: &str) {
     let mut put = |name: &str, measured| sheet.measure(&format!("fig8.{word}-{name}"), measured);
-    let close = swept.by_size(workload, [PL2, OPTIMUM], p99);
-    let is_close = |ratio: &&Figure| match ratio {
-        Figure::Exact(ratio) | Figure::AtMost(ratio) => *ratio <= CLOSE,
-        Figure::AtLeast(_) | Figure::Missing => false,
-    };
-    let share =
-        |ratios: &Vec<Figure>| ratios.iter().filter(is_close).count() as f64 / ratios.len() as f64;
-    put("close", Measured::mean(&close.iter().map(share).collect::<Vec<_>>()));
+    put("close", close_to_optimum(&swept.by_size(workload, [PL2, OPTIMUM], p99)));
     let alike = |[above, below]: [usize; 2]| {
         let runs = [above, below].map(|fabric| swept.at(workload, fabric));
         Measured::mean(&carried_alike(runs[0], runs[1]))
@@ -290,6 +294,7 @@ fn measure(sheet: &mut Sheet, swept: &Swept, workload: usize, word: &str) {
         put("cubic-rate", rate(CUBIC));
         put("tcp-rate", rate(PL2_TCP));
     } else {
+        put("tcp-median", measured(&swept.by_size(workload, [CUBIC, PL2_TCP], p50)));
         put("tcp-throughput", alike([PL2_TCP, CUBIC]));
     }
 }

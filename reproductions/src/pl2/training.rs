@@ -41,12 +41,17 @@ enum Case {
     RdsOvercommitted,
     /// RDS whose hosts have no threads to wait for: round trips of 4 µs.
     RdsHasty,
+    /// RDS with round trips of 6.6 µs from thread to thread.
+    RdsFar,
     /// PL2 with one thread for all that a worker sends to a server.
     Pl2Single,
 }
 
+/// Those of the figure.
 const CASES: [Case; 5] =
     [Case::Pl2, Case::Rds, Case::RdsOvercommitted, Case::RdsHasty, Case::Pl2Single];
+/// Iterations of a quick run: each takes as long as the others.
+const FEW: u64 = 2;
 
 impl Case {
     fn name(self) -> &'static str {
@@ -55,6 +60,7 @@ impl Case {
             Self::Rds => "RDS",
             Self::RdsOvercommitted => "RDS, four round trips granted",
             Self::RdsHasty => "RDS, round trips of 4 µs",
+            Self::RdsFar => "RDS, round trips of 6.6 µs",
             Self::Pl2Single => "PL2, one thread to each server",
         }
     }
@@ -69,6 +75,7 @@ impl Case {
                 settings.push(("fabric.1.transport.overcommitment", json!(4)));
             }
             Self::RdsHasty => settings.push(("fabric.1.host.latency", json!("980 ns"))),
+            Self::RdsFar => settings.push(("fabric.1.host.latency", json!("2260 ns"))),
             Self::Pl2 | Self::Rds | Self::Pl2Single => {}
         }
         let mut ends = Ends { iterations, ends: Vec::new() };
@@ -128,7 +135,7 @@ impl Carried {
 /// Fig. 7.
 pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Failure> {
     let mut sheet = Sheet::read(include_str!("../../pl2/fig7.claims.toml"));
-    let iterations = if effort == Effort::Full { 100 } else { 2 };
+    let iterations = if effort == Effort::Full { 100 } else { FEW };
     let jobs = with_seeds(&CASES, effort.seeds());
     let runs = spread(&jobs, watch, |&(case, seed), pulse| case.run(iterations, seed, pulse))?;
     let groups: Vec<&[Carried]> = runs.chunks(effort.seeds() as usize).collect();
@@ -186,4 +193,21 @@ pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Fai
          iterations a run. Totals are {ITERATIONS} times the mean."
     );
     Ok(findings("The shuffle of VGG16's training", &text, blocks, sheet))
+}
+
+/// What the rows of Fig. 7 that differ hang on: RDS whose round trips are longer.
+pub(super) fn causes(
+    sheet: &mut Sheet,
+    effort: Effort,
+    watch: &mut Watch<'_>,
+) -> Result<(), Failure> {
+    let jobs = with_seeds(&[Case::Pl2, Case::RdsFar], effort.seeds());
+    let runs = spread(&jobs, watch, |&(case, seed), pulse| case.run(FEW, seed, pulse))?;
+    let means: Vec<f64> = runs.iter().map(Carried::mean).collect();
+    let (pl2, far) = means.split_at(effort.seeds() as usize);
+    let over = |get: &dyn Fn(f64) -> f64| far.iter().map(|&mean| get(mean)).collect::<Vec<_>>();
+    sheet.measure("causes.total-rds-far", Measured::mean(&over(&|mean| mean * ITERATIONS)));
+    sheet.measure("causes.load-rds-far", Measured::mean(&over(&|mean| SERVER_BITS / mean)));
+    sheet.measure("causes.total-ratio-far", Measured::mean(&quotients(far, pl2)));
+    Ok(())
 }

@@ -358,8 +358,8 @@ pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Fai
     judge(&mut sheet, &bars);
     let outputs = [("", papers_crrd()), ("-unlimited", CrrdConfig::default())];
     for (number, share) in STARVED.into_iter().zip([0.97, 0.98, 0.99]) {
-        for (name, config) in outputs {
-            let watch = &mut part(watch, share..share + 0.01);
+        for ((name, config), share) in outputs.into_iter().zip([share, share + 0.005]) {
+            let watch = &mut part(watch, share..share + 0.005);
             let counts = starving_in_fixed_order((number, config), effort, watch)?;
             let id = format!("fairness.crrd-{number}-order{name}");
             sheet.measure(&id, in_words(number, &counts));

@@ -19,6 +19,8 @@ const PORTS: usize = 128;
 enum System {
     /// The chip with packets of this many bytes.
     Scoc(u64, Requesting, Transfers),
+    /// The same with room for 16 packets at each output.
+    Roomy(u64),
     /// The chip with the mix of two sizes.
     Bimodal,
     Flat,
@@ -35,6 +37,9 @@ enum Buffers {
     /// The same with SCOC's speed-up.
     LargeFast,
 }
+
+/// Room at the outputs of Flat in packets, "the same buffers as SCOC" (§4.E), whose chip has 12 (§5).
+const ROOM: usize = 16;
 
 /// What outputs of CRRD have, of which the paper says nothing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -77,6 +82,8 @@ fn curves() -> Vec<(&'static str, System)> {
         ("SCOC, 90 % 40 B, 10 % 288 B", System::Bimodal),
         ("85 B, selective", System::Scoc(85, Selective, Multiple)),
         ("85 B, unlimited fakes", System::Scoc(85, UnlimitedFakes, Multiple)),
+        ("288 B, room for 16 packets at outputs", System::Roomy(288)),
+        ("40 B, the same", System::Roomy(40)),
         ("40 B, one transfer an input", System::Scoc(40, OldestFake, Single)),
         ("40 B, one transfer, unlimited fakes", System::Scoc(40, UnlimitedFakes, Single)),
         ("120 B, one transfer an input", System::Scoc(120, OldestFake, Single)),
@@ -144,6 +151,9 @@ fn measure(system: System, u: u32, effort: Effort, seed: u64) -> Result<f64, Fai
         System::Scoc(size, requesting, transfers) => {
             let config = ChipConfig { requesting, transfers, ..papers_chip() };
             chip(config, fixed(size))
+        }
+        System::Roomy(size) => {
+            chip(ChipConfig { output_packets: ROOM, ..papers_chip() }, fixed(size))
         }
         System::Bimodal => {
             let mix = vec![(Bytes::new(40), 0.9), (Bytes::new(288), 0.1)];
@@ -227,7 +237,7 @@ pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Fai
         y: Axis { label: "throughput".into(), unit: Unit::Share, scale: Scale::Linear },
         series: curves().iter().filter(|(_, system)| wanted(*system)).map(curve).collect(),
     };
-    let is_chip = |system| matches!(system, System::Scoc(..) | System::Bimodal);
+    let is_chip = |system| matches!(system, System::Scoc(..) | System::Roomy(_) | System::Bimodal);
     let plots = vec![
         plot("Switches, 288 B", &|system| system == CHIP(288) || !is_chip(system)),
         plot("Packet sizes and ways of requesting", &is_chip),
@@ -249,9 +259,14 @@ fn judge(sheet: &mut Sheet, figure: &Figure) {
     put("selective", figure.difference(asking(Requesting::Selective), CHIP(85), 0));
     put("bimodal-directed", Measured::mean(&figure.of(System::Bimodal, 100)));
     put("bimodal", figure.least(System::Bimodal, mixed));
-    let mean = |size| mixed.iter().map(|&u| figure.mean(CHIP(size), u)).sum::<f64>();
-    let larger = [(40, 120), (120, 288)].map(|(small, large)| mean(large) - mean(small));
-    put("sizes", Measured::one(least(larger.to_vec()) / mixed.len() as f64));
+    for (word, size) in [("sizes", 120), ("sizes-288", 288)] {
+        let more = figure.differences(CHIP(size), CHIP(40), mixed);
+        put(word, Measured::one(Spread::of(&more).mean));
+    }
+    let roomy =
+        [288, 40].map(|size| figure.differences(System::Roomy(size), CHIP(size), &UNBALANCE));
+    let apart = roomy.concat().into_iter().map(f64::abs);
+    put("outputs-16", Measured::one(apart.fold(0.0, f64::max)));
     judge_crrd(sheet, figure, mixed);
     judge_single(sheet, figure);
 }

@@ -28,6 +28,7 @@ const fn dead(effort: Effort) -> &'static [u32] {
         Effort::Full => &[0, 10, 20, 30, 40, 50],
     }
 }
+
 /// Flows of a run (our choice: the paper's million would take hours; its figures are quotients of two such runs).
 const fn flows(effort: Effort) -> u64 {
     match effort {

@@ -29,7 +29,7 @@ const MARGIN: f64 = 0.1;
 
 /// Whether local flows wait in a ready queue (§3.3.3).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum ReadyQueue {
+pub(super) enum ReadyQueue {
     Off,
     On,
 }
@@ -167,13 +167,12 @@ fn shares(
 /// The share of so many random flows that are near their fair share, with what else is set.
 pub(super) fn near_among(
     flows: u32,
-    ready: bool,
+    ready: ReadyQueue,
     more: &[(&'static str, Value)],
     ideal: Ideal,
     epochs: (u64, u64),
     pulse: &mut Pulse<'_>,
 ) -> Result<f64, Failure> {
-    let ready = if ready { ReadyQueue::On } else { ReadyQueue::Off };
     let variant = Variant { ready, ends: Ends::Random(flows) };
     Ok(near(&shares(variant, more, ideal, 1, epochs, pulse)?))
 }
@@ -199,7 +198,7 @@ pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Fai
     let (off, on) = runs.split_at(ends.len() * seeds);
     let ((off, off_even), (on, on_even)) =
         (off.split_at(off.len() - seeds), on.split_at(on.len() - seeds));
-    // The mean over seeds is the worst of all workloads.
+    // Of the workload whose mean over seeds is the worst.
     let worst = |runs: &[Vec<Share>]| {
         let shares = runs.chunks(seeds).map(over_seeds);
         let mean = |shares: &Vec<f64>| Spread::of(shares).mean;

@@ -2,7 +2,7 @@
 
 use rack::{Component, NodeId};
 use report::Unit;
-use report::page::{Axis, Block};
+use report::page::{Axis, Block, Plot};
 use serde_json::{Value, json};
 use shoal::clos::Direction;
 use shoal::{Config, Plan};
@@ -102,23 +102,6 @@ pub(super) fn run(_: Effort, watch: &mut Watch<'_>) -> Result<Findings, Failure>
     let off = pairs.iter().map(|(expected, found)| (expected - found).abs());
     sheet.measure("table1.measured", Measured::one(off.fold(0.0, f64::max)));
 
-    let mut series = Vec::new();
-    for (index, row) in ROWS.iter().enumerate() {
-        let at = |(rack, &(nodes, _)): (usize, &(u32, u32))| {
-            (f64::from(nodes), Spread::of(&[counted[rack][index]]))
-        };
-        let points: Vec<_> = RACKS.iter().enumerate().map(at).collect();
-        series.push(curve(row.name, &points).in_hue(index));
-        let formula = RACKS.iter().map(|&(nodes, _)| {
-            let nodes = f64::from(nodes);
-            (nodes, (row.formula)(nodes))
-        });
-        series.push(published(format!("{}, Table 1", row.name), formula.collect()).in_hue(index));
-    }
-    let x = Axis::log("Nodes", Unit::Count);
-    let y = Axis::log("Slots wasted", Unit::Share);
-    let note = "Full Clos of p-port switches, N = p²/2. Hollow: the paper's formulas.";
-    let figure = plot("Table 1", note, x, y, series);
     let columns = [
         ("component", "Broken", Unit::Count),
         ("formula", "Table 1 at N = 512", Unit::Share),
@@ -135,9 +118,31 @@ pub(super) fn run(_: Effort, watch: &mut Watch<'_>) -> Result<Findings, Failure>
             json!(pairs[index].1),
         ]
     });
-    let blocks = vec![Block::Plots(vec![figure]), table("512 nodes", &columns, rows.collect())];
+    let blocks =
+        vec![Block::Plots(vec![drawn(&counted)]), table("512 nodes", &columns, rows.collect())];
     let text = "Each pair of nodes has one path. What breaks on it silences the pair, and the \
                 silence of one direction brings that of the other. Counted on the switches' own \
                 schedules, and in a running rack in which the component fails.";
     Ok(findings("Wasted slots", text, blocks, sheet))
+}
+
+/// Slots wasted against nodes, as counted in each rack, beside the paper's formulas.
+fn drawn(counted: &[Vec<f64>]) -> Plot {
+    let mut series = Vec::new();
+    for (index, row) in ROWS.iter().enumerate() {
+        let at = |(rack, &(nodes, _)): (usize, &(u32, u32))| {
+            (f64::from(nodes), Spread::of(&[counted[rack][index]]))
+        };
+        let points: Vec<_> = RACKS.iter().enumerate().map(at).collect();
+        series.push(curve(row.name, &points).in_hue(index));
+        let formula = RACKS.iter().map(|&(nodes, _)| {
+            let nodes = f64::from(nodes);
+            (nodes, (row.formula)(nodes))
+        });
+        series.push(published(format!("{}, Table 1", row.name), formula.collect()).in_hue(index));
+    }
+    let x = Axis::log("Nodes", Unit::Count);
+    let y = Axis::log("Slots wasted", Unit::Share);
+    let note = "Full Clos of p-port switches, N = p²/2. Hollow: the paper's formulas.";
+    plot("Table 1", note, x, y, series)
 }

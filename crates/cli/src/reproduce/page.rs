@@ -189,9 +189,9 @@ fn claims(of_claims: &[Claim], text: &mut Text) {
         .collect();
     rows(&together, text);
     for (title, verdict) in [
-        ("Differ", Verdict::Differs),
-        ("Not run", Verdict::NotRun),
-        ("Reproduced, with a note", Verdict::Reproduced),
+        ("Rows that differ", Verdict::Differs),
+        ("Rows not run", Verdict::NotRun),
+        ("Rows that are reproduced, with a note", Verdict::Reproduced),
     ] {
         let noted: Vec<_> =
             together.iter().filter(|row| row.verdict == verdict && !row.note.is_empty()).collect();

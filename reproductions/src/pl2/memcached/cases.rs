@@ -25,6 +25,9 @@ pub(super) const CUBIC: usize = 1;
 const ROUNDS: u64 = 1_000_000;
 /// What the background of one host made on the testbed, in bit/s (§6.2.1).
 const HALF: f64 = 50e9;
+/// Ten datagrams of one packet each, of 1,500 B less the headers of IP and UDP (our choice: few beside what a port
+/// holds, and a tenth of the flows that single ones would be).
+const DATAGRAMS: &str = "14720 B";
 
 /// What the background speaks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -67,8 +70,12 @@ pub(super) enum Variant {
     /// Hosts that send 50 Gbps of long messages, which come at random, instead of all they can (§6.1: "long running
     /// background flows"; 1 MB is our choice).
     Half,
+    /// Hosts whose datagrams come ten at a time, at random, 50 Gbps of them, instead of all that they can send.
+    Paced,
     /// Threads that do nothing but send.
     Free,
+    /// Exchanges that cost the host nothing.
+    FreeExchanges,
     /// Slots that hold a grant besides the packet.
     Grants,
     /// Bursts of so many packets at the most.
@@ -146,7 +153,7 @@ impl Case {
             ]));
         }
         match self.variant {
-            Variant::Usual | Variant::Small | Variant::Few | Variant::Half => {}
+            Variant::Usual | Variant::Small | Variant::Few | Variant::Half | Variant::Paced => {}
             Variant::Linux => {
                 let usual = json!({
                     "header": "78 B", "mtu": "1538 B", "timestamps": false, "ack_segments": 2,
@@ -160,6 +167,7 @@ impl Case {
                 settings.push(("fabric.0.acknowledgments", json!("unreserved")));
             }
             Variant::Free => settings.extend(incast::free()),
+            Variant::FreeExchanges => settings.push(incast::free_exchanges()),
             Variant::Grants => settings.push(("fabric.0.slot", json!("129.76 ns"))),
             Variant::Bursts(packets) => settings.push(("fabric.0.burst_packets", json!(packets))),
         }
@@ -172,12 +180,16 @@ impl Case {
         if self.hosts == 0 {
             return None;
         }
-        Some(match self.variant {
-            Variant::Half => json!({
+        let at_random = |size: &str| {
+            json!({
                 "kind": "poisson", "class": 1, "pattern": pattern,
-                "sizes": { "kind": "fixed", "size": "1 MB" },
+                "sizes": { "kind": "fixed", "size": size },
                 "load": HALF * self.hosts as f64 / (LINE * NODES),
-            }),
+            })
+        };
+        Some(match self.variant {
+            Variant::Half => at_random("1 MB"),
+            Variant::Paced => at_random(DATAGRAMS),
             variant => json!({
                 "kind": "bulk", "size": "100 GB", "class": 1, "pattern": pattern,
                 "timing": { "rounds": if variant == Variant::Few { 6 } else { 12 }, "period": "1 ns" },

@@ -10,6 +10,7 @@ use self::cases::{Background, CUBIC, Carried, Case, NAMES, PL2, SENDERS, Variant
 use super::racks::quotients;
 use crate::claims::{Measured, Shape, Sheet, Spread};
 use crate::drawing::{curve, findings, plot, published, table};
+use crate::paper::part;
 use crate::spread::{spread, with_seeds};
 use crate::{Effort, Failure, Findings, Watch};
 
@@ -21,9 +22,13 @@ struct Swept {
 
 impl Swept {
     fn carry(cases: &[Case], effort: Effort, watch: &mut Watch<'_>) -> Result<Self, Failure> {
-        let jobs = with_seeds(cases, effort.seeds());
+        Self::with_seeds(cases, effort.seeds(), watch)
+    }
+
+    fn with_seeds(cases: &[Case], seeds: u64, watch: &mut Watch<'_>) -> Result<Self, Failure> {
+        let jobs = with_seeds(cases, seeds);
         let runs = spread(&jobs, watch, |(case, seed), pulse| case.run(*seed, pulse))?;
-        Ok(Self { runs, seeds: effort.seeds() as usize })
+        Ok(Self { runs, seeds: seeds as usize })
     }
 
     fn at(&self, case: usize) -> &[Carried] {
@@ -143,6 +148,8 @@ pub(super) fn beside_udp(effort: Effort, watch: &mut Watch<'_>) -> Result<Findin
     put("p99-pl2-free", tail(swept.at(beside_tcp + 2)));
     let medians = [4, 0].map(|hosts| over(swept.with(PL2, hosts), |run| run.calls.quantile(0.5)));
     put("median", Measured::mean(&quotients(&medians[0], &medians[1])));
+    let tails = [4, 0].map(|hosts| over(swept.with(PL2, hosts), p99));
+    put("tail", Measured::mean(&quotients(&tails[0], &tails[1])));
     put("p99-cubic", tail(swept.with(CUBIC, 4)));
     for hosts in 2..=4 {
         put(&format!("rate-{hosts}"), Measured::mean(&over(swept.with(CUBIC, hosts), rate)));
@@ -240,4 +247,31 @@ pub(super) fn rates_by_burst(
     };
     let swept = Swept::carry(&bursts.iter().map(case).collect::<Vec<_>>(), effort, watch)?;
     Ok((0..bursts.len()).map(|index| over(swept.at(index), rate)).collect())
+}
+
+/// What rows of Figs 3 to 6 that differ hang on: how hard hosts press that send datagrams, and what exchanges cost.
+pub(super) fn causes(
+    sheet: &mut Sheet,
+    effort: Effort,
+    watch: &mut Watch<'_>,
+) -> Result<(), Failure> {
+    const HOSTS: std::ops::RangeInclusive<usize> = 2..=4;
+    // Runs of the usual length in either effort: a full one has more seeds.
+    let beside = |fabric, background, hosts, variant| {
+        Case::new(fabric, background, hosts, Effort::Quick).varied(variant)
+    };
+    let paced: Vec<Case> =
+        HOSTS.map(|hosts| beside(CUBIC, Background::Udp, hosts, Variant::Paced)).collect();
+    let paced = Swept::with_seeds(&paced, 1, &mut part(watch, 0.0..0.8))?;
+    let free = [Background::Udp, Background::Tcp]
+        .map(|background| beside(PL2, background, 4, Variant::FreeExchanges));
+    let free = Swept::carry(&free, effort, &mut part(watch, 0.8..1.0))?;
+    let mut put = |word: &str, measured| sheet.measure(&format!("causes.{word}"), measured);
+    for (place, hosts) in HOSTS.enumerate() {
+        put(&format!("rate-{hosts}-paced"), Measured::mean(&over(paced.at(place), rate)));
+    }
+    let [udp, tcp] = [0, 1].map(|place| free.at(place));
+    put("rate-tcp-exchanges", Measured::mean(&quotients(&over(udp, rate), &over(tcp, rate))));
+    put("p99-exchanges", tail(tcp));
+    Ok(())
 }
