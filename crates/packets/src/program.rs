@@ -234,6 +234,11 @@ pub trait Program: Clone + Send + 'static {
         let _ = (owns, lookahead);
     }
 
+    /// The network is there, at time zero, before anything happens in it.
+    fn begin(&mut self, orders: &mut Orders) {
+        let _ = orders;
+    }
+
     /// The switch in whose part this one is to be, where the network is free to choose.
     fn home(&self, switch: Vertex) -> Vertex {
         switch

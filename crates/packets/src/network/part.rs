@@ -124,6 +124,8 @@ impl<T: Transport, S: Program> Part<T, S> {
     pub(super) fn begin(&mut self) {
         self.transport.begin(&mut self.out);
         self.leave_out_others();
+        self.program.begin(&mut self.orders);
+        self.serve_program();
         self.settle();
     }
 

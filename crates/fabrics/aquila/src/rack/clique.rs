@@ -558,6 +558,13 @@ impl Program for Clique {
         }
     }
 
+    fn begin(&mut self, orders: &mut Orders) {
+        // Tables that are written before the first packet comes are in place when it does.
+        if self.journal.is_some() {
+            self.settle(orders);
+        }
+    }
+
     fn home(&self, switch: Vertex) -> Vertex {
         // Links inside a pod are short: it stays together.
         let Some(tin) = self.blueprint.tin(switch) else { return switch };

@@ -413,28 +413,52 @@ fn slow_m922_everything_fails_while_traffic_flows_and_nothing_is_left() {
     }
 }
 
+/// All that leads cells round a bundle, written at one instant.
+fn round_a_bundle(plan: &crate::config::Plan, at: Time) -> Journal {
+    use crate::topology::packaging::{Packaging, Part};
+    let topology = &plan.topology;
+    let mut condition = Condition::healthy(topology);
+    Packaging::new(topology).fail(&mut condition, Part::Bundle(0));
+    let tables = |condition| compute(topology, &plan.turns, condition);
+    let (before, after) = (tables(&Condition::healthy(topology)), tables(&condition));
+    let writes = (0..topology.shape().tins()).flat_map(|tin| {
+        let changes = before.changes(tin, &after, topology).into_iter();
+        changes.map(move |change| Write { at, tin, change })
+    });
+    Journal::new(writes.collect())
+}
+
+/// A rack whose tables somebody else writes.
+fn controlled() -> Config {
+    let control = crate::config::Control::Sdn;
+    Config { nodes: 34, convergence: Span::from_us(50), control, ..Config::default() }
+}
+
+/// What is written before the first packet comes is in place by then: the packet does not begin before it comes.
+#[test]
+fn m604_writes_before_the_first_packet_leave_it_its_time() {
+    let plan = controlled().plan().unwrap();
+    let journal = round_a_bundle(&plan, Time::ZERO + Span::from_us(40));
+    let plan = crate::config::Plan { journal: Some(std::sync::Arc::new(journal)), ..plan };
+    let flows = [flow(0, (0, 33), 1, Time::ZERO + Span::from_us(100))];
+    for parts in [1, 3] {
+        let (rack, ends) = carry_plan(plan.clone(), &flows, parts);
+        let (_, end, is_complete) = ends[0];
+        let (took, ideal) = (end - flows[0].start, rack.ideal_fct(&flows[0]));
+        assert!(is_complete && took >= ideal, "{took} for {ideal} at best, in {parts} parts");
+    }
+}
+
 /// Tables change when somebody says that they were written, and not by themselves: requests whose way is dead are lost until
 /// then and not later, whatever the cut.
 #[test]
 fn slow_m604_a_journal_of_writes_leads_flows_round_what_is_dead() {
     use ::rack::Group;
-    let control = crate::config::Control::Sdn;
-    let config = Config { nodes: 34, convergence: Span::from_us(50), control, ..Config::default() };
     let faults = [fault(Component::Group(Group::Bundle, 0), 10, None)];
     let flows = all_to_all(34, 3_000, 60);
-    let plan = config.plan().unwrap().with_faults(&faults).unwrap();
-    let topology = &plan.topology;
-    let packaging = crate::topology::packaging::Packaging::new(topology);
-    let mut condition = Condition::healthy(topology);
-    packaging.fail(&mut condition, crate::topology::packaging::Part::Bundle(0));
-    let tables = |condition| compute(topology, &plan.turns, condition);
-    let (before, after) = (tables(&Condition::healthy(topology)), tables(&condition));
+    let plan = controlled().plan().unwrap().with_faults(&faults).unwrap();
     let at = Time::ZERO + Span::from_us(40);
-    let writes = (0..topology.shape().tins()).flat_map(|tin| {
-        let changes = before.changes(tin, &after, topology).into_iter();
-        changes.map(move |change| Write { at, tin, change })
-    });
-    let mut journal = Journal::new(writes.collect());
+    let mut journal = round_a_bundle(&plan, at);
     journal.repairs.push(Repair { since: Time::ZERO + Span::from_us(10), until: Some(at) });
     let written = journal.writes().len();
     // Those that began some microseconds behind the writes and took a time-out.
