@@ -122,7 +122,7 @@ fn incasts(sheet: &mut Sheet, effort: Effort, watch: &mut Watch<'_>) -> Result<(
     Ok(())
 }
 
-/// Fig. 8 over TCP on connections that last, with windows of all that receivers allow at first: one seed.
+/// Fig. 8 over TCP on connections that last, from the usual windows and from all that receivers allow: one seed.
 fn long_runs(sheet: &mut Sheet, watch: &mut Watch<'_>) -> Result<(), Failure> {
     use traces::{CUBIC, PL2_TCP};
     let usual = |fabric, (workload, messages): (usize, u64)| {
