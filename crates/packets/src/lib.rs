@@ -31,5 +31,5 @@ pub use packet::{
 pub use program::{Handle, Hop, NOTE_WORDS, Orders, Plain, Post, Program, Verdict};
 pub use route::Live;
 pub use transport::{
-    Framing, Gate, Line, Loss, Opening, Surroundings, Timer, Timers, Transport, Way,
+    Framing, Framings, Gate, Line, Loss, Opening, Surroundings, Timer, Timers, Transport, Way,
 };

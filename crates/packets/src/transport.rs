@@ -115,6 +115,25 @@ impl Framing {
     }
 }
 
+/// How a transport cuts the flows of each class.
+#[derive(Clone, Debug)]
+pub struct Framings(Box<[Framing]>);
+
+impl Framings {
+    /// Those of a transport.
+    #[must_use]
+    pub fn new(transport: &impl Transport) -> Self {
+        let classes = (0..=u8::MAX).map(Class::new);
+        Self(classes.map(|class| transport.framing_of(class)).collect())
+    }
+
+    /// That of a flow.
+    #[must_use]
+    pub fn of(&self, flow: &Flow) -> Framing {
+        self.0[usize::from(flow.class.get())]
+    }
+}
+
 /// What a NIC's line accepts at this moment.
 #[derive(Clone, Copy, Debug)]
 pub struct Line<'a> {

@@ -23,7 +23,7 @@ const TORUS: ScenarioFile = ScenarioFile {
 /// Loads of 50 Gbps a node that the torus can carry (our choice: the paper gives none): packets go over six links on
 /// average, so that a node's six, 100 Gbps together, leave it 16.7 Gbps, a third of load 1.
 const LOADS: [f64; 2] = [0.1, 0.25];
-/// What it cannot, in which its queues grow for as long as flows come.
+/// Loads that it cannot carry: its queues grow for as long as flows come.
 const TOO_MUCH: [f64; 2] = [0.5, 1.0];
 /// The load at which other readings are looked at.
 const LOOKED_AT: f64 = 0.25;

@@ -2,7 +2,7 @@
 //! of faults, and tells the probe.
 
 use kernel::{Bytes, Digest, Span, Time};
-use rack::{Class, Completion, Failure, Flow, FlowId, Probe};
+use rack::{Completion, Failure, Flow, FlowId, Probe};
 
 use super::ideal;
 use super::judge::Judge;
@@ -10,7 +10,7 @@ use super::ledger::{Entry, Ledger, Life};
 use super::part::just_after;
 use super::reports::{Report, What};
 use crate::net::{Journey, Name, Net};
-use crate::transport::{Framing, Transport};
+use crate::transport::{Framings, Transport};
 
 /// How a flow has ended.
 #[derive(Clone, Copy, Debug)]
@@ -24,8 +24,7 @@ enum Fate {
 pub(super) struct Desk {
     pub(super) ledger: Ledger,
     judge: Judge,
-    /// How flows are cut into packets, by class.
-    framings: Box<[Framing]>,
+    framings: Framings,
     /// Flows that have started, as their hosts name them, if that is to be known.
     pub(super) names: Option<Vec<(Name, FlowId)>>,
     /// Reports that were not looked at, in order.
@@ -41,11 +40,10 @@ pub(super) struct Desk {
 
 impl Desk {
     pub(super) fn new(net: &Net, transport: &impl Transport) -> Self {
-        let classes = (0..=u8::MAX).map(Class::new);
         Self {
             ledger: Ledger::default(),
             judge: Judge::new(net),
-            framings: classes.map(|class| transport.framing_of(class)).collect(),
+            framings: Framings::new(transport),
             names: None,
             reports: Vec::new(),
             ended: Vec::new(),
@@ -153,11 +151,10 @@ impl Desk {
         match fate {
             Fate::Failed(why) => probe.failed(flow, at, why).is_break(),
             Fate::Whole(journey) => {
-                let framing = self.framings[usize::from(flow.class.get())];
                 let completion = Completion {
                     flow,
                     end: at,
-                    ideal: ideal::completion_time(net, framing, flow),
+                    ideal: ideal::completion_time(net, self.framings.of(flow), flow),
                     stages: &stages_of(&journey, flow, at, net),
                 };
                 probe.completed(&completion).is_break()

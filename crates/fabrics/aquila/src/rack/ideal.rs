@@ -2,7 +2,7 @@
 
 use ::rack::Flow;
 use kernel::{Bytes, Rate, Span};
-use packets::Framing;
+use packets::Framings;
 use packets::config::{CUT_THROUGH_HEADER, Host};
 
 use super::HOST_LINK;
@@ -20,7 +20,7 @@ const CELL: Bytes = Bytes::new(16);
 /// What the times of packets depend on.
 #[derive(Clone, Debug)]
 pub(super) struct Ideal {
-    framing: Framing,
+    framings: Framings,
     rate: Rate,
     /// Packets are asked for before they go.
     is_solicited: bool,
@@ -125,13 +125,13 @@ impl Ways {
 }
 
 impl Ideal {
-    pub(super) fn new(plan: &Plan, framing: Framing) -> Self {
+    pub(super) fn new(plan: &Plan, framings: Framings) -> Self {
         let tins = plan.hosts.iter().map(|place| place.tin).collect();
         let (ip, host) = (&plan.config.ip, plan.config.host.clone());
         let (rate, is_solicited) = (ip.port_rate, ip.solicitation);
         let ways = Ways::new(plan);
         let outside = Outside::new(plan, &ways);
-        Self { framing, rate, is_solicited, host, ways, tins, outside }
+        Self { framings, rate, is_solicited, host, ways, tins, outside }
     }
 
     /// From a packet's header at its TiN to its first bit on the line to its destination.
@@ -149,19 +149,21 @@ impl Ideal {
         if !self.host.takes_time() {
             return network;
         }
-        let packets = self.framing.packets(flow.size);
+        let framing = self.framings.of(flow);
+        let packets = framing.packets(flow.size);
         // Where packets keep no order the last, which may be small, may be the first to come.
-        let first = Bytes::new(self.framing.payload_of(flow.size, packets - 1).into());
+        let first = Bytes::new(framing.payload_of(flow.size, packets - 1).into());
         let first = self.network_time(&Flow { size: first, ..*flow }).min(network);
         network + self.host.least(packets, network, first)
     }
 
     /// The same without engines and threads.
     fn network_time(&self, flow: &Flow) -> Span {
-        let count = self.framing.packets(flow.size);
-        let header = Bytes::new(self.framing.header.into());
-        let full = header + Bytes::new(self.framing.payload.into());
-        let last = header + Bytes::new(self.framing.payload_of(flow.size, count - 1).into());
+        let framing = self.framings.of(flow);
+        let count = framing.packets(flow.size);
+        let header = Bytes::new(framing.header.into());
+        let full = header + Bytes::new(framing.payload.into());
+        let last = header + Bytes::new(framing.payload_of(flow.size, count - 1).into());
         let bus = self.host.latency.unwrap_or_default();
         let out = &self.outside;
         let (crossing, rate, wires) =

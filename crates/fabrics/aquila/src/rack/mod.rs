@@ -22,7 +22,7 @@ mod tracing;
 use ::rack::topology::{Builder, Link, Tier, Topology as Graph, Vertex};
 use ::rack::{Advance, Fabric, Flow, Probe, WithIdeal};
 use kernel::{Bytes, Span, Time};
-use packets::Transport as _;
+use packets::Framings;
 use packets::config::{Forwarding, Queues};
 use serde_json::{Map, Value};
 
@@ -148,7 +148,8 @@ impl Packets {
     #[must_use]
     pub fn new(plan: Plan, seed: u64) -> Self {
         let network = plan.config.transport.network(&plan, seed, &[]);
-        let ideal = Ideal::new(&plan, each!(&network, network => network.transport().framing()));
+        let ideal =
+            Ideal::new(&plan, each!(&network, network => Framings::new(network.transport())));
         Self { network, ideal, plan, seed }
     }
 }

@@ -434,6 +434,27 @@ fn controlled() -> Config {
     Config { nodes: 34, convergence: Span::from_us(50), control, ..Config::default() }
 }
 
+/// A datagram's packets have smaller headers than those of the stream, so that one holds what the stream would cut in two.
+#[test]
+fn a_datagram_alone_takes_no_less_than_its_own_packets() {
+    use crate::transport::Transport;
+    use transports::{mixed, raw};
+    let class = Class::new(1);
+    let datagrams = raw::Config {
+        header: Bytes::new(28),
+        losses: raw::Losses::Forget,
+        ..raw::Config::default()
+    };
+    let mixed =
+        mixed::Config { datagrams, datagram_classes: vec![class], ..mixed::Config::default() };
+    let config = Config { nodes: 34, transport: Transport::Mixed(mixed), ..Config::default() };
+    let flows = [Flow { class, ..flow(0, (0, 33), 1_472, Time::ZERO) }];
+    let (rack, ends) = carry(&config, &flows);
+    let streamed = Flow { class: Class::new(0), ..flows[0] };
+    assert!(ends[0].1 >= ends[0].2, "{ends:?}");
+    assert!(rack.ideal_fct(&flows[0]) < rack.ideal_fct(&streamed), "one packet, two");
+}
+
 /// What is written before the first packet comes is in place by then: the packet does not begin before it comes.
 #[test]
 fn m604_writes_before_the_first_packet_leave_it_its_time() {

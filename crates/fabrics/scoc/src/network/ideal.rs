@@ -2,7 +2,7 @@
 
 use ::rack::Flow;
 use kernel::{Bytes, Rate, Span};
-use packets::Framing;
+use packets::Framings;
 use switching::Line;
 
 use super::Plan;
@@ -11,9 +11,9 @@ use super::switches::HEADER;
 use crate::config::SwitchPlan;
 
 /// The parts that do not depend on the flow.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Ideal {
-    framing: Framing,
+    framings: Framings,
     rate: Rate,
     cable: Span,
     leaf_latency: Span,
@@ -35,7 +35,7 @@ fn through(switch: &SwitchPlan, plan: &Plan, size: Bytes) -> Span {
 }
 
 impl Ideal {
-    pub(super) fn new(plan: &Plan, framing: Framing) -> Self {
+    pub(super) fn new(plan: &Plan, framings: Framings) -> Self {
         let config = &plan.config;
         let message = Bytes::new(SIZE.into());
         // The first bit there, and then all ten bytes on the line to the other leaf.
@@ -46,7 +46,7 @@ impl Ideal {
         let least =
             (1..=config.segment.get()).map(|size| through(&plan.spine, plan, Bytes::new(size)));
         Self {
-            framing,
+            framings,
             rate: config.line_rate,
             cable: config.cable,
             leaf_latency: config.leaf_latency,
@@ -72,10 +72,11 @@ impl Ideal {
 
     /// The completion time of a flow alone.
     pub(super) fn completion_time(&self, flow: &Flow) -> Span {
-        let count = self.framing.packets(flow.size);
-        let header = Bytes::new(self.framing.header.into());
-        let full = header + Bytes::new(self.framing.payload.into());
-        let last = header + Bytes::new(self.framing.payload_of(flow.size, count - 1).into());
+        let framing = self.framings.of(flow);
+        let count = framing.packets(flow.size);
+        let header = Bytes::new(framing.header.into());
+        let full = header + Bytes::new(framing.payload.into());
+        let last = header + Bytes::new(framing.payload_of(flow.size, count - 1).into());
         let leaf = |node: ::rack::NodeId| node.get() / self.nodes_per_leaf;
         let is_local = leaf(flow.src) == leaf(flow.dst);
         let before = self.rate.least_send_time(full * (count - 1));

@@ -3,7 +3,7 @@
 use ::rack::equipment::Bill;
 use ::rack::{Advance, Fabric, Flow, Probe, WithIdeal};
 use kernel::{Bytes, Span, Time};
-use packets::Transport as _;
+use packets::Framings;
 use packets::config::{Forwarding, Queues};
 use serde_json::{Map, Value};
 
@@ -40,7 +40,8 @@ impl Rack {
     #[must_use]
     pub fn new(plan: Plan, seed: u64) -> Self {
         let network = plan.config.transport.network(&plan, seed, &[]);
-        let ideal = Ideal::new(&plan, each!(&network, network => network.transport().framing()));
+        let ideal =
+            Ideal::new(&plan, each!(&network, network => Framings::new(network.transport())));
         Self { network, ideal, plan }
     }
 }
@@ -55,7 +56,7 @@ impl Fabric for Rack {
     }
 
     fn advance(&mut self, until: Time, probe: &mut dyn Probe) -> Advance {
-        let ideal = self.ideal;
+        let ideal = &self.ideal;
         let mut corrected = WithIdeal::new(probe, |flow| ideal.completion_time(flow));
         each!(&mut self.network, network => network.advance(until, &mut corrected))
     }
