@@ -453,6 +453,10 @@ pub struct BootstrapArguments {
     /// TiNs connected to the datacenter's network, spread evenly. Default: 512 of 576.
     #[arg(long, value_name = "N")]
     pub connected: Option<u16>,
+    /// How many TiNs a proxy boots at once, which share the time of its control processor. The paper does not say how
+    /// many.
+    #[arg(long, value_name = "N", default_value_t = Boot::default().targets)]
+    pub targets: u8,
     /// From one management ordered set, of six bytes, to the next on a link. The default is fitted to the paper's
     /// shortest and longest bootstrap of a TiN (§4.4); 10 us shows what happens, and not how long it takes.
     #[arg(long, value_name = "TIME", default_value_t = Boot::default().mos_interval)]

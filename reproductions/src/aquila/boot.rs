@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 pub use aquila::config::Profile;
 use aquila::pipeline::compute::connected;
 use aquila::topology::{Fibres, Shape, Topology};
-use aquila_control::bootstrap::Stage;
+use aquila_control::bootstrap::{Settings, Stage};
 use aquila_control::flash::Code;
 use aquila_control::rpc::Restart;
 pub use aquila_control::session::Versions;
@@ -34,6 +34,8 @@ pub struct Boot {
     pub profile: Profile,
     /// TiNs connected to the datacenter's network; `None`: as many of a profile's as 512 of 576.
     pub connected: Option<u16>,
+    /// How many TiNs a proxy boots at once.
+    pub targets: u8,
     /// From one management ordered set to the next.
     pub mos_interval: Span,
     /// How long a control processor takes for an entry of a register.
@@ -58,6 +60,7 @@ impl Default for Boot {
         Self {
             profile: Profile::Full,
             connected: None,
+            targets: Settings::default().targets_max as u8,
             mos_interval: super::bootstrap::MOS_INTERVAL,
             entry_time: super::bootstrap::ENTRY_TIME,
             mos_lost: 0,
@@ -112,6 +115,9 @@ impl Boot {
             let message = format!("{} of a million; expected 0 to 500000", self.mos_lost);
             problems.push(Problem::new("mos-lost", message));
         }
+        if self.targets == 0 {
+            problems.push(Problem::new("targets", "0; expected 1 to 255"));
+        }
         if self.at_once == 0 {
             problems.push(Problem::new("at-once", "0; expected 1 to 255"));
         }
@@ -134,6 +140,7 @@ impl Boot {
         config.faults = faults;
         config.limit = Time::ZERO + self.limit;
         config.manager.versions = self.versions;
+        config.manager.targets_max = usize::from(self.targets);
         config.manager = config.manager.with_times(config.mos_interval, config.entry_time);
         config.front_end = config.front_end.with_entry_time(config.entry_time);
         Ok(config)

@@ -31,6 +31,9 @@ const WEIGHTS: [(&str, f64, u64); 4] = [
     ("fig10.tail-bias-15", 2.0, 2_400),
     ("fig10.tail-weight-8", 8.0, 1_280),
 ];
+/// Messages on shortest ways alone, from TiNs that own no link to the other pod: a row, and their size in KB.
+const SHORTER: [(&str, u64); 2] =
+    [("fig10.tail-minimal-far-512", 512), ("fig10.tail-minimal-far-1000", 1_000)];
 /// Longer ways' share of decisions that still counts as not rising (our choice).
 const FLAT: f64 = 0.01;
 /// What is sent on average (§5.1). Unit: Mbps.
@@ -216,6 +219,19 @@ fn causes(
         all.filter(|((case, _), _)| *case == wanted).map(|(_, &tail)| tail).collect()
     };
     sheet.measure("fig10.tail-minimal", Measured::mean(&of((0, 0))));
+    let shorter = with_seeds(&SHORTER, SEEDS);
+    let tails_of_shorter = spread(&shorter, watch, |&((_, size), seed), pulse| {
+        let (settings, ip) = (routed(Mode::MinimalAdaptive), Ip::default());
+        let what = (size, many(effort, size));
+        let pair = pair_without_link;
+        Ok(messages_of(pair, &cliques[0], (&settings, &ip), what, seed, pulse)?.p99)
+    })?;
+    for (id, size) in SHORTER {
+        let all = shorter.iter().zip(&tails_of_shorter);
+        let of_it: Vec<f64> =
+            all.filter(|(((_, other), _), _)| *other == size).map(|(_, &tail)| tail).collect();
+        sheet.measure(id, Measured::mean(&of_it));
+    }
     for (pair, id) in [(0, "fig10.between-minimal"), (1, "fig10.between-minimal-far")] {
         let worse: Vec<f64> =
             of((pair, 0)).iter().zip(of((pair, 1))).map(|(full, half)| full / half).collect();

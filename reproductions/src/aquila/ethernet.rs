@@ -28,6 +28,8 @@ enum Network {
     Oversubscribed,
     /// Switches that cut through in 300 ns.
     CutThrough,
+    /// Three tiers, joined by cables as long as the Clique's fibres may be (§6).
+    Far,
 }
 
 /// A bar: the network, and whether there is bulk traffic beside the lookups.
@@ -67,6 +69,11 @@ fn measure(
             ("fabric.switch.latency", json!("300 ns")),
             ("fabric.switch.forwarding", json!("cut-through")),
         ],
+        Network::Far => vec![
+            ("fabric.topology.kind", json!("three-tier")),
+            ("fabric.topology.radix", json!(12)),
+            ("fabric.topology.delay", json!("500 ns")),
+        ],
     };
     if has_bulk {
         settings.push(("run.flows", json!(40_000 * times)));
@@ -103,11 +110,13 @@ pub(super) struct Ethernet {
 }
 
 impl Ethernet {
-    /// Measures them; in full runs also those of other networks.
+    /// Measures them; in full runs also those of other networks that nothing is judged by.
     pub(super) fn measure(effort: Effort, watch: &mut Watch<'_>) -> Result<Self, Failure> {
         let networks: &[Network] = match effort {
-            Effort::Quick => &[Network::Usual],
-            Effort::Full => &[Network::Usual, Network::Oversubscribed, Network::CutThrough],
+            Effort::Quick => &[Network::Usual, Network::Far],
+            Effort::Full => {
+                &[Network::Usual, Network::Far, Network::Oversubscribed, Network::CutThrough]
+            }
         };
         let bars: Vec<Bar> =
             networks.iter().flat_map(|&network| [(network, false), (network, true)]).collect();
@@ -121,18 +130,19 @@ impl Ethernet {
         Ok(Self { bars, found })
     }
 
-    fn all(&self, has_bulk: bool, what: fn(&Point) -> f64) -> Vec<f64> {
-        self.found[usize::from(has_bulk)].iter().map(what).collect()
+    fn of(&self, bar: Bar, what: fn(&Point) -> f64) -> Vec<f64> {
+        let at = self.bars.iter().position(|&other| other == bar).expect("it is measured always");
+        self.found[at].iter().map(what).collect()
     }
 
     /// Round trips of lookups in the network as configured: the median, over seeds. Unit: s.
     pub(super) fn medians(&self, has_bulk: bool) -> Vec<f64> {
-        self.all(has_bulk, |point| point.p50)
+        self.of((Network::Usual, has_bulk), |point| point.p50)
     }
 
     /// The same: 99 %.
     pub(super) fn tails(&self, has_bulk: bool) -> Vec<f64> {
-        self.all(has_bulk, |point| point.p99)
+        self.of((Network::Usual, has_bulk), |point| point.p99)
     }
 
     /// The rows that need nothing else.
@@ -143,6 +153,11 @@ impl Ethernet {
         sheet.measure("fig9.ethernet-rise", Measured::mean(&rise));
         sheet.measure("fig9.ethernet-base", Measured::mean(&without));
         sheet.measure("fig9.ethernet-bulk", Measured::mean(&with));
+        for (id, has_bulk) in [("fig9.ethernet-base-far", false), ("fig9.ethernet-bulk-far", true)]
+        {
+            let tails = self.of((Network::Far, has_bulk), |point| point.p99);
+            sheet.measure(id, Measured::mean(&tails));
+        }
     }
 
     /// What was done.
@@ -167,6 +182,7 @@ fn numbers(bars: &[Bar], found: &[Vec<Point>]) -> Block {
             Network::Usual => "full bisection, store and forward",
             Network::Oversubscribed => "oversubscribed 3:1",
             Network::CutThrough => "cut-through, 300 ns",
+            Network::Far => "three tiers, cables of 100 m",
         };
         let bulk: Vec<f64> = points.iter().filter_map(|point| point.bulk_p99).collect();
         let bulk_p99 = if bulk.is_empty() { Value::Null } else { json!(Spread::of(&bulk).mean) };

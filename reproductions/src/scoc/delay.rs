@@ -48,6 +48,8 @@ const SYSTEMS: [(System, &str); 5] = [
 enum Part {
     Uniform,
     Partitioned,
+    /// Not in the figure: the same where no port sends to itself.
+    PartitionedOthers,
     Diagonal,
     LogDiagonal,
 }
@@ -64,10 +66,20 @@ impl Part {
         match self {
             Self::Uniform => Pattern::Uniform,
             Self::Partitioned => Pattern::Partitioned(PART),
+            Self::PartitionedOthers => to_others_of_a_part(),
             Self::Diagonal => Pattern::Diagonal,
             Self::LogDiagonal => Pattern::LogDiagonal,
         }
     }
+}
+
+/// Each port's share of what it sends to each other one of its part.
+fn to_others_of_a_part() -> Pattern {
+    let others = |port: usize| {
+        let part = port / PART * PART..(port / PART + 1) * PART;
+        part.filter(move |&other| other != port).map(|other| (other, 1.0 / (PART - 1) as f64))
+    };
+    Pattern::Connections((0..PORTS).map(|port| others(port).collect()).collect())
 }
 
 /// Loads in hundredths; the last is more than any switch carries.
@@ -75,6 +87,9 @@ const LOADS: [u32; 9] = [10, 30, 50, 60, 65, 70, 80, 90, 100];
 /// The load up to which the paper draws.
 const HIGH: u32 = 90;
 
+/// Where traffic to others alone is tested.
+const OTHERS: [Case; 2] =
+    [(System::Hiera, Part::PartitionedOthers, 100), (HieraLarge, Part::PartitionedOthers, 100)];
 /// Where room at the outputs of Hiera's subswitches is tested.
 const OUTPUTS: [Case; 3] = [
     (HieraOutputs, Part::Uniform, HIGH),
@@ -227,6 +242,7 @@ pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Fai
         .flat_map(|&(part, _)| SYSTEMS.map(|(system, _)| (system, part)))
         .flat_map(|(system, part)| LOADS.map(|load| (system, part, load)))
         .chain(OUTPUTS)
+        .chain(OTHERS)
         .chain(LOWER.map(|load| (HieraOutputs, Part::Uniform, load)))
         .collect();
     let jobs = with_seeds(&cases, SEEDS);
@@ -275,6 +291,8 @@ fn judge(sheet: &mut Sheet, figure: &Figure) {
     put("hiera-partitioned", carried(System::Hiera, Part::Partitioned, 100));
     put("hiera-uniform-outputs", carried(HieraOutputs, Part::Uniform, HIGH));
     put("hiera-large-partitioned", carried(HieraLarge, Part::Partitioned, 100));
+    put("hiera-partitioned-others", carried(System::Hiera, Part::PartitionedOthers, 100));
+    put("hiera-large-partitioned-others", carried(HieraLarge, Part::PartitionedOthers, 100));
     let larger = figure.delay((HieraLarge, Part::Partitioned, 70)).into_iter();
     let larger = larger.zip(figure.delay((System::Hiera, Part::Partitioned, 70)));
     let larger: Vec<f64> = larger.map(|(large, usual)| large / usual).collect();

@@ -53,6 +53,9 @@ fn command(boot: &Boot) -> String {
     if let Some(connected) = boot.connected {
         command += &format!(" --connected {connected}");
     }
+    if boot.targets != Boot::default().targets {
+        command += &format!(" --targets {}", boot.targets);
+    }
     command += &format!(
         " --mos-interval '{}' --entry-time '{}' --mos-lost {} --limit '{}' --seed {}",
         boot.mos_interval, boot.entry_time, boot.mos_lost, boot.limit, boot.seed

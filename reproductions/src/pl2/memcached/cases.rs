@@ -70,6 +70,8 @@ pub(super) enum Variant {
     /// Hosts that send 50 Gbps of long messages, which come at random, instead of all they can (§6.1: "long running
     /// background flows"; 1 MB is our choice).
     Half,
+    /// The same messages, one every 160 µs.
+    HalfEven,
     /// Hosts whose datagrams come ten at a time, at random, 50 Gbps of them, instead of all that they can send.
     Paced,
     /// Threads that do nothing but send.
@@ -153,7 +155,12 @@ impl Case {
             ]));
         }
         match self.variant {
-            Variant::Usual | Variant::Small | Variant::Few | Variant::Half | Variant::Paced => {}
+            Variant::Usual
+            | Variant::Small
+            | Variant::Few
+            | Variant::Half
+            | Variant::HalfEven
+            | Variant::Paced => {}
             Variant::Linux => {
                 let usual = json!({
                     "header": "78 B", "mtu": "1538 B", "timestamps": false, "ack_segments": 2,
@@ -187,13 +194,18 @@ impl Case {
                 "load": HALF * self.hosts as f64 / (LINE * NODES),
             })
         };
+        let bulk = |size: &str, rounds: u64, period: &str| {
+            json!({
+                "kind": "bulk", "size": size, "class": 1, "pattern": pattern,
+                "timing": { "rounds": rounds, "period": period },
+            })
+        };
         Some(match self.variant {
             Variant::Half => at_random("1 MB"),
             Variant::Paced => at_random(DATAGRAMS),
-            variant => json!({
-                "kind": "bulk", "size": "100 GB", "class": 1, "pattern": pattern,
-                "timing": { "rounds": if variant == Variant::Few { 6 } else { 12 }, "period": "1 ns" },
-            }),
+            Variant::HalfEven => bulk("1 MB", self.milliseconds * 1_000 / 160, "160 us"),
+            Variant::Few => bulk("100 GB", 6, "1 ns"),
+            _ => bulk("100 GB", 12, "1 ns"),
         })
     }
 

@@ -249,7 +249,8 @@ pub(super) fn rates_by_burst(
     Ok((0..bursts.len()).map(|index| over(swept.at(index), rate)).collect())
 }
 
-/// What rows of Figs 3 to 6 that differ hang on: how hard hosts press that send datagrams, and what exchanges cost.
+/// What rows of Figs 3 to 6 that differ hang on: how hard hosts press that send datagrams, how evenly long messages come,
+/// and what exchanges cost.
 pub(super) fn causes(
     sheet: &mut Sheet,
     effort: Effort,
@@ -262,7 +263,9 @@ pub(super) fn causes(
     };
     let paced: Vec<Case> =
         HOSTS.map(|hosts| beside(CUBIC, Background::Udp, hosts, Variant::Paced)).collect();
-    let paced = Swept::with_seeds(&paced, 1, &mut part(watch, 0.0..0.8))?;
+    let paced = Swept::with_seeds(&paced, 1, &mut part(watch, 0.0..0.7))?;
+    let even = [PL2, CUBIC].map(|fabric| beside(fabric, Background::Tcp, 1, Variant::HalfEven));
+    let even = Swept::carry(&even, effort, &mut part(watch, 0.7..0.8))?;
     let free = [Background::Udp, Background::Tcp]
         .map(|background| beside(PL2, background, 4, Variant::FreeExchanges));
     let free = Swept::carry(&free, effort, &mut part(watch, 0.8..1.0))?;
@@ -270,6 +273,8 @@ pub(super) fn causes(
     for (place, hosts) in HOSTS.enumerate() {
         put(&format!("rate-{hosts}-paced"), Measured::mean(&over(paced.at(place), rate)));
     }
+    let [pl2, cubic] = [0, 1].map(|place| over(even.at(place), rate));
+    put("one-half-even", Measured::mean(&quotients(&pl2, &cubic)));
     let [udp, tcp] = [0, 1].map(|place| free.at(place));
     put("rate-tcp-exchanges", Measured::mean(&quotients(&over(udp, rate), &over(tcp, rate))));
     put("p99-exchanges", tail(tcp));

@@ -82,6 +82,7 @@ fn asked(arguments: &BootstrapArguments) -> Boot {
     Boot {
         profile: arguments.profile,
         connected: arguments.connected,
+        targets: arguments.targets,
         mos_interval: arguments.mos_interval,
         entry_time: arguments.entry_time,
         mos_lost: arguments.mos_lost,
