@@ -456,6 +456,15 @@ pub fn differences(runs: &[(&str, &Value)]) -> Vec<String> {
         let rates = each("node_rate");
         notes.push(format!("The nodes do not have the same bandwidth: {rates}."));
     }
+    let loads: Vec<String> =
+        runs.iter().map(|(_, summary)| shown(summary, "load.realised")).collect();
+    if loads.windows(2).any(|pair| pair[0] != pair[1]) {
+        notes.push(
+            "Realised loads differ though the measured flows are the same: others go on arriving until \
+             all of these have ended, and count."
+                .into(),
+        );
+    }
     if differ("handshake") {
         let with: Vec<_> = runs
             .iter()
@@ -603,6 +612,18 @@ mod tests {
         assert_eq!(row("Longest queue, cells or packets")[2].text, "–");
         assert_eq!((row("Saturated")[1].tone, row("Saturated")[2].tone), (Tone::Bad, Tone::Plain));
         assert!(table.rows.iter().all(|row| row[0].text != "Drops"));
+    }
+
+    #[test]
+    fn loads_that_differ_are_explained() {
+        let told = |ours: f64, theirs: f64| {
+            let [a, b] = [ours, theirs].map(|load| json!({ "load": { "realised": load } }));
+            let notes = differences(&[("A", &a), ("B", &b)]);
+            notes.iter().any(|note| note.starts_with("Realised loads differ"))
+        };
+        assert!(told(0.209, 0.228));
+        // What is printed is what is explained.
+        assert!(!told(0.209_000_1, 0.209_000_2));
     }
 
     #[test]

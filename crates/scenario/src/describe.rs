@@ -12,7 +12,8 @@ pub struct KeyDescription {
     pub key: String,
     /// What its value looks like: type, range, unit.
     pub value: String,
-    /// Its default, as it would be written; `required` if there is none.
+    /// Its default, as it would be written; `required` if a value must be given; `see description` where the description says
+    /// how it is worked out.
     pub default: String,
     /// What it means and where the default comes from.
     pub description: String,
@@ -98,7 +99,7 @@ fn collect(schema: &Value, root: &Value, path: &str, depth: usize, rows: &mut Ve
         let default = match below.keyword("default").filter(|value| !value.is_null()) {
             Some(value) => chosen(value, &below, root).unwrap_or_else(|| written(value)),
             None if required.contains(&name.as_str()) => "required".into(),
-            None => "none".into(),
+            None => unwritten(&text(&below)).into(),
         };
         let table = below.properties().is_some() && below.variants().is_empty();
         let deeper = table && depth + 1 < DEPTH_MAX;
@@ -144,6 +145,16 @@ fn text(view: &View) -> String {
     let text = view.keyword("description").and_then(Value::as_str).unwrap_or("");
     let own: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     own.join(" ")
+}
+
+/// What stands for a default that has no value of its own: none, or what its description says of it, as of one that is
+/// worked out from other keys.
+fn unwritten(description: &str) -> &'static str {
+    let described = description.split_once("Default").map(|(_, said)| said.trim_start_matches(':'));
+    match described.map(str::trim_start) {
+        Some(said) if !said.starts_with("none") && !said.starts_with("never") => "see description",
+        _ => "none",
+    }
 }
 
 /// A default that is one of several tables, whose keys have lines of their own: what chooses the table.
@@ -209,6 +220,10 @@ mod tests {
     struct Table {
         transport: Transport,
         rate: u32,
+        /// Default: what the transport asks for.
+        queue: Option<u32>,
+        /// Default: none.
+        limit: Option<u32>,
     }
 
     #[test]
@@ -218,6 +233,8 @@ mod tests {
         let default = |key: &str| rows.iter().find(|row| row.key == key).unwrap().default.clone();
         assert_eq!(default("transport"), "{ kind = \"swift\", … }");
         assert_eq!(default("rate"), "0");
+        assert_eq!(default("queue"), "see description");
+        assert_eq!(default("limit"), "none");
         // Its keys follow.
         assert!(rows.iter().any(|row| row.key == "transport.beta"));
     }

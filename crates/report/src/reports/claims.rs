@@ -269,10 +269,15 @@ impl Tally {
             0 => String::new(),
             failed => format!(" and {failed} fail"),
         };
+        let claims = match self.claims() {
+            0 => "distinct claims: none".into(),
+            claims => format!(
+                "distinct claims: {claims} ({reproduced} reproduced, {differ} differ{tested}, {not_run} not run)"
+            ),
+        };
         format!(
-            "distinct claims: {} ({reproduced} reproduced, {differ} differ{tested}, {not_run} not run); \
-             checks: {checks_held} hold{failed}; not counted: {sensitivities} sensitivities, {inputs} fitted inputs",
-            self.claims()
+            "{claims}; checks: {checks_held} hold{failed}; not counted: {sensitivities} sensitivities, {inputs} \
+             fitted inputs"
         )
     }
 }
@@ -299,17 +304,22 @@ pub fn claims_page(title: &str, lead: &str, claims: &[Claim], experiments: Vec<S
         _ => Tone::Bad,
     };
     let checks = format!("of {} hold", tally.checks_held + tally.checks_failed);
-    let tiles = vec![
-        tile("Reproduced", tally.reproduced, Verdict::Reproduced),
-        Tile {
-            note: format!("{} of them for a tested cause", tally.tested),
-            ..tile("Differ", tally.differ, Verdict::Differs)
-        },
-        tile("Not run", tally.not_run, Verdict::NotRun),
+    let mut tiles = Vec::new();
+    if tally.claims() > 0 {
+        tiles.extend([
+            tile("Reproduced", tally.reproduced, Verdict::Reproduced),
+            Tile {
+                note: format!("{} of them for a tested cause", tally.tested),
+                ..tile("Differ", tally.differ, Verdict::Differs)
+            },
+            tile("Not run", tally.not_run, Verdict::NotRun),
+        ]);
+    }
+    tiles.extend([
         Tile { tone: failed, ..beside("Checks", tally.checks_held, &checks) },
         beside("Sensitivities", tally.sensitivities, "shown, not counted"),
         beside("Fitted inputs", tally.inputs, "listed, not counted"),
-    ];
+    ]);
     page.push("Claims", vec![Block::Tiles(tiles), Block::table(claims_table(claims))]);
     for experiment in experiments {
         page.push(experiment.title, experiment.blocks);
@@ -321,6 +331,17 @@ pub fn claims_page(title: &str, lead: &str, claims: &[Claim], experiments: Vec<S
 mod tests {
     use super::*;
     use serde_json::json;
+
+    #[test]
+    fn checks_alone_are_called_so() {
+        let checks = [Claim { kind: Kind::Check, of: String::new(), ..claim() }];
+        let words = Tally::of(&checks).words();
+        assert!(words.starts_with("distinct claims: none; checks: 1 hold"), "{words}");
+        let page = claims_page("checks", "", &checks, Vec::new()).to_html();
+        assert!(!page.contains("of 0 published claims"));
+        let page = claims_page("claims", "", &[claim()], Vec::new()).to_html();
+        assert!(page.contains("of 1 published claims"));
+    }
 
     fn claim() -> Claim {
         Claim {
