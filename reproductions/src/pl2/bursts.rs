@@ -27,8 +27,7 @@ pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Fai
     let mut runs =
         carry_all(&groups.concat(), effort.seeds(), &mut part(watch, 0.0..0.5))?.into_iter();
     let mut next = || -> Vec<Vec<Ran>> { runs.by_ref().take(BURSTS.len()).collect() };
-    let [alone, three, messages, w3, w4, w5] = std::array::from_fn(|_| next());
-    let free: [_; 4] = std::array::from_fn(|_| next());
+    let [alone, three, messages, w3, w4, w5, free] = std::array::from_fn(|_| next());
     let calls = memcached::rates_by_burst(&BURSTS, effort, &mut part(watch, 0.5..1.0))?;
     let rates = |group: &[Vec<Ran>]| -> Vec<Spread> {
         group.iter().map(|runs| Spread::of(&over(runs, |run| goodput(run, 1e-3)))).collect()
@@ -38,13 +37,9 @@ pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Fai
     let words = words(&one, Unit::BitsPerSecond);
     sheet.measure("burst.small", Measured::shape(words, Shape::of(rising)));
     let p99 = all(&messages, "fct.all.p99");
-    let slowdowns = [w3, w4, w5].map(|runs| all(&runs, "slowdown.all.p99"));
-    let [messages_free, traces_free @ ..] = &free;
-    sheet.measure("burst.best-free", least(&all(messages_free, "fct.all.p99"), Unit::Seconds));
-    for (word, runs) in ["w3-free", "w4-free", "w5-free"].iter().zip(traces_free) {
-        let slowdowns = all(runs, "slowdown.all.p99");
-        sheet.measure(&format!("burst.{word}"), least(&slowdowns, Unit::Ratio));
-    }
+    let [w3, w4, w5, free] = [w3, w4, w5, free].map(|runs| all(&runs, "slowdown.all.p99"));
+    sheet.measure("burst.w3-free", least(&free, Unit::Ratio));
+    let slowdowns = [w3, w4, w5];
     let calls: Vec<Spread> = calls.iter().map(|rates| Spread::of(rates)).collect();
     sheet.measure("burst.best", least(&p99, Unit::Seconds));
     for (word, slowdowns) in ["w3", "w4", "w5"].iter().zip(&slowdowns) {
@@ -88,10 +83,13 @@ fn cases(effort: Effort) -> Vec<Vec<Case>> {
         case.settings.push(("fabric.0.burst_packets", json!(packets)));
         case
     };
-    let worked = [messages, trace(0), trace(1), trace(2)];
-    let free = worked.clone().map(incast::without_work);
-    let kinds = [alone, three].into_iter().chain(worked).chain(free);
-    kinds.map(|case| BURSTS.map(|packets| with(&case, packets)).to_vec()).collect()
+    let free = {
+        let mut case = trace(0);
+        case.settings.extend(incast::free());
+        case
+    };
+    let kinds = [alone, three, messages, trace(0), trace(1), trace(2), free];
+    kinds.iter().map(|case| BURSTS.map(|packets| with(case, packets)).to_vec()).collect()
 }
 
 /// A number of the summaries, for each length of bursts.
