@@ -1,21 +1,32 @@
-//! Notes the commit that is built, where there is one to note.
+//! Notes the commit that is built, where there is one to note, and whether what is built differs from it.
 
 use std::path::Path;
 use std::process::Command;
 
+/// Of the checkout, what is compiled.
+const SOURCES: [&str; 4] = ["crates", "reproductions", "Cargo.toml", "Cargo.lock"];
+
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
-    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
-    for file in [".git/HEAD", ".git/logs/HEAD"] {
-        let path = Path::new(root).join(file);
+    let root = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."));
+    for file in [".git/HEAD", ".git/logs/HEAD"].iter().chain(&SOURCES) {
+        let path = root.join(file);
         if path.exists() {
             println!("cargo::rerun-if-changed={}", path.display());
         }
     }
-    let mut git = Command::new("git");
-    let output = git.args(["rev-parse", "--short=12", "HEAD"]).current_dir(root).output();
+    let git = |arguments: &[&str]| Command::new("git").args(arguments).current_dir(root).output();
+    let output = git(&["rev-parse", "--short=12", "HEAD"]);
     let commit = output.ok().filter(|output| output.status.success());
-    let commit = commit.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_string());
+    let mut commit = commit
+        .map(|output| String::from_utf8_lossy(&output.stdout).trim().to_string())
+        .unwrap_or_default();
+    // What was measured is no source.
+    let differences = ["diff", "--quiet", "HEAD", "--", ":!reproductions/measured"];
+    let differs = git(&[&differences[..], &SOURCES].concat());
+    if !commit.is_empty() && differs.is_ok_and(|output| output.status.code() == Some(1)) {
+        commit.push_str("-dirty");
+    }
     // Outside a checkout (a source archive, a wheel) the version stands alone.
-    println!("cargo::rustc-env=RACKLOOM_COMMIT={}", commit.unwrap_or_default());
+    println!("cargo::rustc-env=RACKLOOM_COMMIT={commit}");
 }
