@@ -76,6 +76,13 @@ const EXPERIMENTS: &[Experiment] = &[
     ),
     experiment!(
         "r2c2",
+        "shorter",
+        "§5.2, Fig. 14",
+        "What grows with a run, in shorter ones",
+        completion::shorter
+    ),
+    experiment!(
+        "r2c2",
         "fig15",
         "§5.2, Figs 15, 16",
         "Rates computed now and then",

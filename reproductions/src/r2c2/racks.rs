@@ -94,11 +94,6 @@ impl Case {
         Self { flows: self.flows / 3, ..self }
     }
 
-    /// A run of a ninth as many (our choice), for what a third does not tell.
-    pub(super) fn shortest(self) -> Self {
-        self.shorter().shorter()
-    }
-
     fn settings(&self) -> Vec<(&'static str, Value)> {
         let load = MEAN_BITS / (self.gap as f64 * 1e-9) / (NODES * NODE_RATE);
         let mut settings = vec![
