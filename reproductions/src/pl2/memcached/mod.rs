@@ -249,8 +249,8 @@ pub(super) fn rates_by_burst(
     Ok((0..bursts.len()).map(|index| over(swept.at(index), rate)).collect())
 }
 
-/// What rows of Figs 3 to 6 that differ hang on: how hard hosts press that send datagrams, how evenly long messages come,
-/// and what exchanges cost.
+/// What rows of Figs 3 to 6 that differ hang on: how hard hosts press that send datagrams and from how many on, how evenly
+/// long messages come, and what exchanges cost.
 pub(super) fn causes(
     sheet: &mut Sheet,
     effort: Effort,
@@ -268,11 +268,15 @@ pub(super) fn causes(
     let even = Swept::carry(&even, effort, &mut part(watch, 0.7..0.8))?;
     let free = [Background::Udp, Background::Tcp]
         .map(|background| beside(PL2, background, 4, Variant::FreeExchanges));
-    let free = Swept::carry(&free, effort, &mut part(watch, 0.8..1.0))?;
+    let free = Swept::carry(&free, effort, &mut part(watch, 0.8..0.9))?;
+    let beside_udp = [2, 4].map(|hosts| beside(PL2, Background::Udp, hosts, Variant::Usual));
+    let beside_udp = Swept::carry(&beside_udp, effort, &mut part(watch, 0.9..1.0))?;
     let mut put = |word: &str, measured| sheet.measure(&format!("causes.{word}"), measured);
     for (place, hosts) in HOSTS.enumerate() {
         put(&format!("rate-{hosts}-paced"), Measured::mean(&over(paced.at(place), rate)));
     }
+    let [two, four] = [0, 1].map(|place| over(beside_udp.at(place), p99));
+    put("tail-from-two", Measured::mean(&quotients(&four, &two)));
     let [pl2, cubic] = [0, 1].map(|place| over(even.at(place), rate));
     put("one-half-even", Measured::mean(&quotients(&pl2, &cubic)));
     let [udp, tcp] = [0, 1].map(|place| free.at(place));
