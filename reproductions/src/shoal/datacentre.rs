@@ -265,6 +265,22 @@ pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Fai
     Ok(findings("Data-centre workload", &text, blocks, sheet))
 }
 
+/// Fig. 15's means beside DCTCP, where a flow that loses its first packet does not wait a second.
+pub(super) fn first_time_out(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Failure> {
+    let mut sheet = Sheet::read(include_str!("../../shoal/time-out.claims.toml"));
+    let points = beside::first_time_out_points();
+    let jobs = with_seeds(&points, seeds(effort));
+    let runs = spread(&jobs, watch, |&(point, seed), pulse| {
+        let more: Vec<_> = beside::first_time_out(point.rack).into_iter().collect();
+        let (result, delivered) = point.rack.carry(&point.scenario(effort, &more, seed)?, pulse)?;
+        Ok(Carried::new(&result, &delivered))
+    })?;
+    beside::measure_first_time_out(&mut sheet, &Swept::new(&points, &runs, seeds(effort)));
+    let text =
+        "Runs of Fig. 15 in which DCTCP's first time-out is 10 ms, not the second of RFC 6298.";
+    Ok(findings("DCTCP with a shorter first time-out", text, Vec::new(), sheet))
+}
+
 /// The claims on Shoal alone.
 fn measure_shoal(sheet: &mut Sheet, grouped: &[&[Figures]]) {
     for (suffix, groups) in ["", "-100"].iter().zip(grouped.chunks(LOADS.len())) {

@@ -116,6 +116,13 @@ const EXPERIMENTS: &[Experiment] = &[
         "Data-centre workload against load",
         datacentre::run,
     ),
+    experiment!(
+        "shoal",
+        "time-out",
+        "§7.3, Fig. 15",
+        "Beside DCTCP with a shorter first time-out",
+        datacentre::first_time_out,
+    ),
     experiment!("shoal", "torus", "§7.3", "Beside a direct-connect rack, R2C2", torus::run),
     experiment!("shoal", "fig17", "§7.3, Fig. 17", "Dead nodes", failures::run),
     experiment!("shoal", "epoch", "§7.3", "What a longer epoch costs", epoch::run),
