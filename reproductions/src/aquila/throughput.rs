@@ -145,25 +145,7 @@ pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Fai
     sheet.measure("throughput.worst-minimal", Measured::mean(&shortest));
     let worst = case(Pattern::NextPod, adaptive, MOST, TRAIN);
     others(&mut sheet, &clique, worst, effort, &mut part(watch, MAIN..1.0))?;
-    let rows = cases.iter().map(|case| {
-        let spread = Spread::of(&of(*case));
-        vec![
-            json!(name(case)),
-            json!(case.offered.gbps as f64 * 1e9),
-            json!(spread.mean),
-            spread.interval(),
-        ]
-    });
-    let columns = [
-        ("traffic", "", Unit::Count),
-        ("offered", "Offered a TiN", Unit::BitsPerSecond),
-        ("carried", "Carried", Unit::BitsPerSecond),
-        ("spread", "Over seeds", Unit::BitsPerSecond),
-    ];
-    let blocks = vec![
-        Block::Plots(vec![drawing(&cases, loads, &of)]),
-        table("What is carried", &columns, rows.collect()),
-    ];
+    let blocks = vec![Block::Plots(vec![drawing(&cases, loads, &of)]), numbers(&cases, &of)];
     let text = "Every TiN of the full Clique sends cells of 160 B at random instants, single ones or 29 as a packet of \
                 4160 B has them, over its NIC's four ports; above 100 Gbps over those of its Ethernet too. It takes \
                 all that comes: nothing asks for it. Rates are those of cells, with headers. What can be carried: the \
@@ -219,6 +201,22 @@ fn others(
         sheet.measure(id, Measured::mean(&shares));
     }
     Ok(())
+}
+
+/// What is carried in each case.
+fn numbers(cases: &[Case], of: &dyn Fn(Case) -> Vec<f64>) -> Block {
+    let row = |case: &Case| {
+        let spread = Spread::of(&of(*case));
+        let offered = case.offered.gbps as f64 * 1e9;
+        vec![json!(name(case)), json!(offered), json!(spread.mean), spread.interval()]
+    };
+    let columns = [
+        ("traffic", "", Unit::Count),
+        ("offered", "Offered a TiN", Unit::BitsPerSecond),
+        ("carried", "Carried", Unit::BitsPerSecond),
+        ("spread", "Over seeds", Unit::BitsPerSecond),
+    ];
+    table("What is carried", &columns, cases.iter().map(row).collect())
 }
 
 fn drawing(cases: &[Case], loads: &[u64], of: &dyn Fn(Case) -> Vec<f64>) -> Plot {
