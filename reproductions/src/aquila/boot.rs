@@ -272,6 +272,7 @@ impl Outcome {
             "profile": boot.profile.to_string(),
             "tins": self.shape.tins(),
             "connected": self.connected.len(),
+            "targets": boot.targets,
             "ip": boot.versions.to_string(),
             "seed": boot.seed,
             "mos_interval_seconds": boot.mos_interval.as_seconds(),

@@ -206,35 +206,27 @@ fn causes(
     effort: Effort,
     watch: &mut Watch<'_>,
 ) -> Result<(), Failure> {
+    // Of any pairs and of those without a link of their own, in both Cliques; and shorter messages of the latter.
     let pairs: [Pair; 2] = [pair, pair_without_link];
-    let cases: Vec<(usize, usize)> = (0..2).flat_map(|of| [(of, 0), (of, 1)]).collect();
+    let longest = (0..2).flat_map(|of| [(of, 0, 2_000), (of, 1, 2_000)]);
+    let cases: Vec<_> = longest.chain(SHORTER.map(|(_, size)| (1, 0, size))).collect();
     let shortest = with_seeds(&cases, SEEDS);
-    let tails = spread(&shortest, watch, |&((of, which), seed), pulse| {
+    let tails = spread(&shortest, watch, |&((of, which, size), seed), pulse| {
         let (settings, ip) = (routed(Mode::MinimalAdaptive), Ip::default());
-        let what = (2_000, many(effort, 2_000));
+        let what = (size, many(effort, size));
         Ok(messages_of(pairs[of], &cliques[which], (&settings, &ip), what, seed, pulse)?.p99)
     })?;
-    let of = |wanted: (usize, usize)| -> Vec<f64> {
+    let of = |wanted: (usize, usize, u64)| -> Vec<f64> {
         let all = shortest.iter().zip(&tails);
         all.filter(|((case, _), _)| *case == wanted).map(|(_, &tail)| tail).collect()
     };
-    sheet.measure("fig10.tail-minimal", Measured::mean(&of((0, 0))));
-    let shorter = with_seeds(&SHORTER, SEEDS);
-    let tails_of_shorter = spread(&shorter, watch, |&((_, size), seed), pulse| {
-        let (settings, ip) = (routed(Mode::MinimalAdaptive), Ip::default());
-        let what = (size, many(effort, size));
-        let pair = pair_without_link;
-        Ok(messages_of(pair, &cliques[0], (&settings, &ip), what, seed, pulse)?.p99)
-    })?;
+    sheet.measure("fig10.tail-minimal", Measured::mean(&of((0, 0, 2_000))));
     for (id, size) in SHORTER {
-        let all = shorter.iter().zip(&tails_of_shorter);
-        let of_it: Vec<f64> =
-            all.filter(|(((_, other), _), _)| *other == size).map(|(_, &tail)| tail).collect();
-        sheet.measure(id, Measured::mean(&of_it));
+        sheet.measure(id, Measured::mean(&of((1, 0, size))));
     }
     for (pair, id) in [(0, "fig10.between-minimal"), (1, "fig10.between-minimal-far")] {
-        let worse: Vec<f64> =
-            of((pair, 0)).iter().zip(of((pair, 1))).map(|(full, half)| full / half).collect();
+        let (full, half) = (of((pair, 0, 2_000)), of((pair, 1, 2_000)));
+        let worse: Vec<f64> = full.iter().zip(half).map(|(full, half)| full / half).collect();
         sheet.measure(id, Measured::mean(&worse));
     }
     // A line of the NIC so slow that a burst with its headers is less than four links between pods, from TiNs that own

@@ -109,31 +109,27 @@ pub(super) fn measure_open(sheet: &mut Sheet, swept: &Swept<'_>, open: &Swept<'_
     }
 }
 
-/// The racks of DCTCP whose first time-out is made shorter, with the key of it in their scenario.
-const DCTCPS: [(Rack, &str); 2] = [
-    (Rack::Dctcp, "fabric.2.transport.stream.rto_initial"),
-    (Rack::DctcpOpen, "fabric.7.transport.stream.rto_initial"),
-];
+/// The racks of DCTCP whose first time-out is made shorter.
+const DCTCPS: [Rack; 2] = [Rack::Dctcp, Rack::DctcpOpen];
 
-/// The first time-out of a datacentre (our choice: a tenth of 100 ms, and far above what a short flow takes).
+/// A first time-out that is still far above what a short flow takes (our choice).
 const FIRST_TIME_OUT: &str = "10 ms";
 
 /// What is set for its runs with a rack: of DCTCP its first time-out, of Shoal nothing.
-pub(super) fn first_time_out(rack: Rack) -> Option<(&'static str, Value)> {
-    let key = DCTCPS.iter().find(|(known, _)| *known == rack);
-    key.map(|&(_, key)| (key, json!(FIRST_TIME_OUT)))
+pub(super) fn first_time_out(rack: Rack) -> Option<(String, Value)> {
+    let key = || format!("fabric.{}.transport.stream.rto_initial", rack.place());
+    DCTCPS.contains(&rack).then(|| (key(), json!(FIRST_TIME_OUT)))
 }
 
 /// The runs with a shorter first time-out, and Shoal's.
 pub(super) fn first_time_out_points() -> Vec<Point> {
-    let racks = DCTCPS.map(|(rack, _)| rack);
     let sweep = |rack: Rack| LOW_TO_MODERATE.map(|load| at(rack, load));
-    [Rack::Shoal].into_iter().chain(racks).flat_map(sweep).collect()
+    [Rack::Shoal].into_iter().chain(DCTCPS).flat_map(sweep).collect()
 }
 
 /// Means beside DCTCP with a shorter first time-out.
 pub(super) fn measure_first_time_out(sheet: &mut Sheet, swept: &Swept<'_>) {
-    for (rack, _) in DCTCPS {
+    for rack in DCTCPS {
         let id = format!("time-out.mean-{}", rack.word());
         sheet.measure(&id, Measured::one(median(&means(swept, swept, rack))));
     }

@@ -271,7 +271,9 @@ pub(super) fn first_time_out(effort: Effort, watch: &mut Watch<'_>) -> Result<Fi
     let points = beside::first_time_out_points();
     let jobs = with_seeds(&points, seeds(effort));
     let runs = spread(&jobs, watch, |&(point, seed), pulse| {
-        let more: Vec<_> = beside::first_time_out(point.rack).into_iter().collect();
+        let time_out = beside::first_time_out(point.rack);
+        let more: Vec<_> =
+            time_out.iter().map(|(key, value)| (key.as_str(), value.clone())).collect();
         let (result, delivered) = point.rack.carry(&point.scenario(effort, &more, seed)?, pulse)?;
         Ok(Carried::new(&result, &delivered))
     })?;

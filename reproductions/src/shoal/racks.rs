@@ -59,16 +59,20 @@ impl Rack {
         self.name().to_lowercase().replace(" as ", "-").replace(", ", "-")
     }
 
+    /// Its place among the scenario's fabrics.
+    pub(super) fn place(self) -> usize {
+        let mut all = RACKS.iter().chain(&SIMULATED).chain(&OPEN);
+        all.position(|&rack| rack == self).expect("all are listed")
+    }
+
     /// Carries the scenario's flows.
     pub(super) fn carry(
         self,
         scenario: &Scenario,
         pulse: &mut Pulse<'_>,
     ) -> Result<(RunResult, Collected), Failure> {
-        let mut all = RACKS.iter().chain(&SIMULATED).chain(&OPEN);
-        let index = all.position(|&rack| rack == self).expect("all are listed");
         let mut delivered = Collected::default();
-        let result = run_nth(scenario, index, &mut delivered, pulse)?;
+        let result = run_nth(scenario, self.place(), &mut delivered, pulse)?;
         Ok((result, delivered))
     }
 }
