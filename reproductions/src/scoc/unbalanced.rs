@@ -101,7 +101,7 @@ fn curves() -> Vec<(&'static str, System)> {
 /// Shares of directed traffic in hundredths.
 const UNBALANCE: [u32; 6] = [0, 20, 40, 60, 80, 100];
 /// More of them, where SCOC is the most times CRRD.
-const CLOSER: [u32; 4] = [10, 15, 25, 30];
+const CLOSER: [u32; 10] = [10, 12, 14, 16, 18, 22, 24, 26, 28, 30];
 
 /// Packet times of 288 B that are not measured and that are.
 const fn window(effort: Effort) -> (u64, u64) {
