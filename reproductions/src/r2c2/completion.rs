@@ -218,8 +218,7 @@ pub(super) fn shorter(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings,
     }
     put("queue-median-ninth", Measured::mean(&over(ninth, |run| run.queue_p50)));
     put("queue-100ns-median", Measured::mean(&over(dense, |run| run.queue_p50)));
-    let text = "The paper does not say how long its runs were. Of peaks, a third of our flows at τ = 1 µs and 100 ns, and a \
-                ninth at 1 µs.";
+    let text = "The paper does not say how long its runs were. These have a third of the usual flows, and a ninth.";
     Ok(findings("Shorter runs", text, vec![numbers(&cases, &runs)], sheet))
 }
 
