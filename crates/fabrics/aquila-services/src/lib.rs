@@ -10,6 +10,7 @@ pub mod cluster;
 pub mod convert;
 pub mod links;
 pub mod logs;
+pub mod ports;
 pub mod process;
 pub mod proto;
 pub mod status;

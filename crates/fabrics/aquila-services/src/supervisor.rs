@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
 use std::future::Future;
-use std::net::{IpAddr, SocketAddr, TcpListener};
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
@@ -18,6 +18,7 @@ use kernel::Span;
 use crate::cluster::{
     Cluster, ClusterError, Place, Process, Profile, Role, SOFTWARE, Times, Versions,
 };
+use crate::ports;
 use crate::tls::{Tls, TlsError};
 
 /// From the end of a process to its next start (our choice).
@@ -147,10 +148,7 @@ impl Options {
         places.push((Role::Datacenter, 0));
         places.extend((0..self.agents).map(|agent| (Role::Agent, agent)));
         let listen = |why| SupervisorError::Io { path: self.bind.to_string().into(), why };
-        // All are held until all are known, so that no two are the same.
-        let bind = |_: &Place| TcpListener::bind(SocketAddr::new(self.bind, 0));
-        let held: Vec<TcpListener> =
-            places.iter().map(bind).collect::<Result<_, _>>().map_err(listen)?;
+        let held = ports::hold(self.bind, places.len()).map_err(listen)?;
         let mut processes = Vec::new();
         for (&(role, instance), held) in places.iter().zip(&held) {
             let address = held.local_addr().map_err(listen)?.to_string();

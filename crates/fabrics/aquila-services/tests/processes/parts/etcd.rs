@@ -1,12 +1,17 @@
 //! etcd, where it is installed.
 
-use std::net::TcpListener;
+use std::net::TcpStream;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
 
+use aquila_services::ports;
 use libtest_mimic::Failed;
 
 use crate::folder;
+
+/// How long it may take to answer. It takes a second.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// One of our own.
 pub struct Etcd {
@@ -22,9 +27,9 @@ impl Etcd {
         std::env::split_paths(&path).map(|path| path.join("etcd")).find(|path| path.is_file())
     }
 
-    /// One that is empty.
+    /// One that is empty, and answers.
     pub fn start() -> Result<Self, Failed> {
-        let held = [TcpListener::bind("127.0.0.1:0")?, TcpListener::bind("127.0.0.1:0")?];
+        let held = ports::hold([127, 0, 0, 1].into(), 2)?;
         let ports = [held[0].local_addr()?.port(), held[1].local_addr()?.port()];
         drop(held);
         let folder = folder()?;
@@ -53,10 +58,11 @@ impl Drop for Etcd {
     }
 }
 
+/// Starts it, and waits until it answers.
 fn run(folder: &tempfile::TempDir, [client, peer]: [u16; 2]) -> Result<Child, Failed> {
     let program = Etcd::program().ok_or("etcd is not installed")?;
     let url = |port: u16| format!("http://127.0.0.1:{port}");
-    let log = std::fs::File::create(folder.path().join("log"))?;
+    let log = folder.path().join("log");
     let mut command = Command::new(program);
     command
         .arg("--data-dir")
@@ -64,6 +70,20 @@ fn run(folder: &tempfile::TempDir, [client, peer]: [u16; 2]) -> Result<Child, Fa
         .args(["--listen-client-urls", &url(client), "--advertise-client-urls", &url(client)])
         .args(["--listen-peer-urls", &url(peer), "--initial-advertise-peer-urls", &url(peer)])
         .args(["--initial-cluster", &format!("default={}", url(peer))])
-        .args(["--max-txn-ops", "32768", "--max-request-bytes", "33554432"]);
-    Ok(command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log).spawn()?)
+        .args(["--max-txn-ops", "32768", "--max-request-bytes", "33554432"])
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(std::fs::File::create(&log)?);
+    let mut child = command.spawn()?;
+    let start = Instant::now();
+    while TcpStream::connect(("127.0.0.1", client)).is_err() {
+        let ended = child.try_wait()?;
+        if ended.is_some() || start.elapsed() > PATIENCE {
+            let text = std::fs::read_to_string(&log)?;
+            let _ = child.kill();
+            return Err(format!("etcd does not answer; it ended with {ended:?}\n{text}").into());
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    Ok(child)
 }
