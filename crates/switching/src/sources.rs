@@ -52,6 +52,8 @@ pub enum Sizes {
         sizes: sizes::Sizes,
         /// The largest segment.
         segment: Bytes,
+        /// So many messages of a source take turns, a segment each; more than one only if it always sends.
+        at_once: usize,
     },
 }
 
@@ -100,6 +102,20 @@ pub struct Traffic {
     pub phase: Phase,
 }
 
+impl Traffic {
+    /// How many messages of a source take turns.
+    fn at_once(&self) -> usize {
+        match (&self.sizes, self.arrivals) {
+            (Sizes::Messages { at_once, .. }, Arrivals::Saturated) => *at_once,
+            (Sizes::Messages { at_once, .. }, _) => {
+                assert!(*at_once == 1, "messages take turns only where a source always sends");
+                1
+            }
+            _ => 1,
+        }
+    }
+}
+
 /// One input's source.
 #[derive(Clone, Debug)]
 pub(crate) struct Source {
@@ -108,8 +124,17 @@ pub(crate) struct Source {
     pauses: Pauses,
     /// When the sender has its next packet ready.
     clock: Ticks,
-    /// What is left of the burst: output, packets (or bytes of a message).
+    /// What is left of each burst that takes turns.
+    bursts: Box<[Burst]>,
+    /// Whose turn is next.
+    turn: usize,
+}
+
+/// What is left of a burst.
+#[derive(Clone, Copy, Debug, Default)]
+struct Burst {
     output: usize,
+    /// Packets, or bytes of a message.
     left: u64,
 }
 
@@ -222,7 +247,8 @@ impl Source {
             Phase::Random => Ticks::new(stream.below(packet)),
         };
         let pauses = Pauses::new(traffic, line, weight);
-        Some(Self { input, stream, pauses, clock, output: 0, left: 0 })
+        let bursts = vec![Burst::default(); traffic.at_once()].into();
+        Some(Self { input, stream, pauses, clock, bursts, turn: 0 })
     }
 
     /// The next packet. `free` is when the line is free again.
@@ -234,37 +260,41 @@ impl Source {
         line: &Line,
         free: Ticks,
     ) -> Packet {
-        if self.left == 0 {
+        if self.bursts[self.turn].left == 0 {
             self.begin(ports, traffic);
         }
+        let Burst { output, left } = self.bursts[self.turn];
         let (size, used) = match &traffic.sizes {
             Sizes::Fixed(size) => (*size, 1),
             Sizes::Mixed(list) => (draw_size(list, &mut self.stream), 1),
             Sizes::Messages { segment, .. } => {
-                let size = self.left.min(segment.get());
+                let size = left.min(segment.get());
                 (Bytes::new(size), size)
             }
         };
-        self.left -= used;
+        self.bursts[self.turn].left -= used;
+        self.turn = (self.turn + 1) % self.bursts.len();
         if traffic.arrivals == Arrivals::Saturated {
             self.clock = self.clock.max(free);
         }
-        let packet = Packet::new(self.input, self.output, size, self.clock);
+        let packet = Packet::new(self.input, output, size, self.clock);
         self.clock += line.send_time(size);
         packet
     }
 
     /// Draws the next burst and the pause before it.
     fn begin(&mut self, ports: usize, traffic: &Traffic) {
-        self.output = traffic.pattern.draw(ports, self.input, self.output, &mut self.stream);
-        self.left = match &traffic.sizes {
+        let before = self.bursts[self.turn].output;
+        let output = traffic.pattern.draw(ports, self.input, before, &mut self.stream);
+        let left = match &traffic.sizes {
             Sizes::Messages { sizes, .. } => sizes.draw(&mut self.stream).get(),
             _ => {
                 let (_, burst) = traffic.arrivals.load_and_burst();
                 1 + Geometric::with_mean(burst - 1.0).draw(&mut self.stream)
             }
         };
-        self.clock += self.pauses.draw(self.left, &mut self.stream);
+        self.bursts[self.turn] = Burst { output, left };
+        self.clock += self.pauses.draw(left, &mut self.stream);
     }
 }
 
@@ -278,4 +308,46 @@ fn draw_size(list: &[(Bytes, f64)], stream: &mut Stream) -> Bytes {
         }
     }
     list.last().expect("a mix has a size").0
+}
+
+#[cfg(test)]
+mod tests {
+    use kernel::Rate;
+    use rack::workload::sizes;
+
+    use super::*;
+
+    #[test]
+    fn messages_take_turns_a_segment_each_and_end_whole() {
+        let line = Line::slotted(Rate::from_gbps(25), Bytes::new(288), (1, 1));
+        let message = sizes::Sizes::Fixed(Bytes::new(1_000));
+        for at_once in [1, 2, 5] {
+            let traffic = Traffic {
+                pattern: Pattern::Uniform,
+                arrivals: Arrivals::Saturated,
+                sizes: Sizes::Messages {
+                    sizes: message.clone(),
+                    segment: Bytes::new(288),
+                    at_once,
+                },
+                phase: Phase::Aligned,
+            };
+            let mut source = Source::new(0, 1, &traffic, &line).unwrap();
+            let mut draw = || source.next(4_096, &traffic, &line, Ticks::default());
+            let mut outputs = std::collections::BTreeSet::new();
+            for _ in 0..3 {
+                let packets: Vec<Packet> = (0..4 * at_once).map(|_| draw()).collect();
+                let rounds: Vec<&[Packet]> = packets.chunks(at_once).collect();
+                for (round, &size) in rounds.iter().zip(&[288, 288, 288, 136]) {
+                    assert!(round.iter().all(|packet| packet.size() == Bytes::new(size)));
+                    let to =
+                        |round: &[Packet]| round.iter().map(|p| p.destination).collect::<Vec<_>>();
+                    assert_eq!(to(round), to(rounds[0]));
+                }
+                outputs.extend(rounds[0].iter().map(|packet| packet.destination));
+            }
+            // Of 4,096 outputs: fewer are the same than not, by far.
+            assert!(outputs.len() > 2 * at_once, "{outputs:?}");
+        }
+    }
 }

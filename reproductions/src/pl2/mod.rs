@@ -35,6 +35,13 @@ const EXPERIMENTS: &[Experiment] = &[
     experiment!("pl2", "exchange", "§5, §7", "A reservation and its grant", sweeps::exchange),
     experiment!("pl2", "fig3", "§6.2.1, Figs 3, 4", "memcached beside TCP", memcached::beside_tcp),
     experiment!("pl2", "fig5", "§6.2.2, Figs 5, 6", "memcached beside UDP", memcached::beside_udp),
+    experiment!(
+        "pl2",
+        "gentler",
+        "§6.2.1, §6.2.2",
+        "Hosts that press less hard",
+        memcached::gentler
+    ),
     experiment!("pl2", "fig7", "§6.2.3, Fig. 7", "The shuffle of VGG16's training", training::run),
     experiment!("pl2", "fig8", "§6.3, Fig. 8", "W1 to W5, raw Ethernet and TCP", traces::run),
     experiment!("pl2", "fig9", "§6.4, Fig. 9", "Incast of flows that never end", incast::incast),

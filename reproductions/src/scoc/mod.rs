@@ -1,5 +1,6 @@
 //! SCOC (HPCA 2015): the experiments on the switch alone.
 
+mod causes;
 mod chip;
 mod delay;
 mod fairness;
@@ -72,6 +73,7 @@ const EXPERIMENTS: &[Experiment] = &[
         "Unbalanced traffic, packet sizes, ways of requesting",
         unbalanced::run,
     ),
+    experiment!("scoc", "causes", "§4.E", "What rows that differ hang on", causes::run),
     experiment!(
         "scoc",
         "scale",

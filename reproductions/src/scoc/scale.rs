@@ -52,7 +52,7 @@ const UNBALANCE: [u32; 5] = [0, 25, 50, 75, 100];
 /// Packets through sixteen routes (§4.E: "as small as 64B").
 const WIDE_PACKETS: [u64; 3] = [64, 128, 288];
 
-const fn window(effort: Effort) -> Window {
+pub(super) const fn window(effort: Effort) -> Window {
     match effort {
         Effort::Quick => (60, 150),
         Effort::Full => (500, 3_000),
@@ -78,13 +78,13 @@ fn separate_chip() -> ChipConfig {
     ChipConfig { crossbars: Crossbars::Separate, transfers: Transfers::Single, ..papers_chip() }
 }
 
-/// The flow sizes of the data centre that the paper cites, its reference \[2\].
-fn messages() -> Sizes {
+/// Messages of the sizes of the data centre that the paper cites, its reference \[2\]; so many of an input take turns.
+pub(super) fn messages(at_once: usize) -> Sizes {
     let named = tables::Published::named("W5");
     let table = named.first().expect("the catalogue has the web search of DCTCP");
     let name = "W5".into();
     let sizes = FlowSizes::Table { table: table.table(Reading::Linear), name };
-    Sizes::Messages { sizes, segment: Bytes::new(288) }
+    Sizes::Messages { sizes, segment: Bytes::new(288), at_once }
 }
 
 /// The chip with one transfer for each input.
@@ -99,7 +99,7 @@ fn measure((system, ports, load): Case, effort: Effort, seed: u64) -> Result<f64
             let pattern = Pattern::Unbalanced { sink, share: f64::from(u) / 100.0 };
             (pattern, Sizes::Fixed(Bytes::new(size)))
         }
-        Load::Messages => (Pattern::Uniform, messages()),
+        Load::Messages => (Pattern::Uniform, messages(1)),
     };
     let traffic = Traffic { pattern, arrivals: Arrivals::Saturated, sizes, phase: Phase::Random };
     let chip = |config: ChipConfig, traffic| {

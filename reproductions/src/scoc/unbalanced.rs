@@ -12,7 +12,7 @@ use crate::drawing::{self, findings};
 use crate::spread::{spread, with_seeds};
 use crate::{Effort, Failure, Findings, Watch};
 
-const PORTS: usize = 128;
+pub(super) const PORTS: usize = 128;
 
 /// What is measured: a curve of the figure.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -99,12 +99,12 @@ fn curves() -> Vec<(&'static str, System)> {
 }
 
 /// Shares of directed traffic in hundredths.
-const UNBALANCE: [u32; 6] = [0, 20, 40, 60, 80, 100];
+pub(super) const UNBALANCE: [u32; 6] = [0, 20, 40, 60, 80, 100];
 /// More of them, where SCOC is the most times CRRD.
 const CLOSER: [u32; 10] = [10, 12, 14, 16, 18, 22, 24, 26, 28, 30];
 
 /// Packet times of 288 B that are not measured and that are.
-const fn window(effort: Effort) -> (u64, u64) {
+pub(super) const fn window(effort: Effort) -> (u64, u64) {
     match effort {
         Effort::Quick => (100, 300),
         Effort::Full => (500, 5_000),
@@ -119,7 +119,8 @@ const fn long_window(effort: Effort) -> (u64, u64) {
     }
 }
 
-fn saturate(
+/// What inputs that are always busy carry through a switch, as a share of the line rate.
+pub(super) fn saturate(
     switch: impl Switch,
     line: Line,
     (sizes, u): (Sizes, u32),
@@ -140,6 +141,11 @@ fn saturate(
     Ok(throughput)
 }
 
+/// 90 % of the packets have 40 B, the others 288 B.
+pub(super) fn bimodal() -> Sizes {
+    Sizes::Mixed(vec![(Bytes::new(40), 0.9), (Bytes::new(288), 0.1)])
+}
+
 fn measure(system: System, u: u32, effort: Effort, seed: u64) -> Result<f64, Failure> {
     let fixed = |size| Sizes::Fixed(Bytes::new(size));
     let chip = |config: ChipConfig, sizes| {
@@ -155,10 +161,7 @@ fn measure(system: System, u: u32, effort: Effort, seed: u64) -> Result<f64, Fai
         System::Roomy(size) => {
             chip(ChipConfig { output_packets: ROOM, ..papers_chip() }, fixed(size))
         }
-        System::Bimodal => {
-            let mix = vec![(Bytes::new(40), 0.9), (Bytes::new(288), 0.1)];
-            chip(papers_chip(), Sizes::Mixed(mix))
-        }
+        System::Bimodal => chip(papers_chip(), bimodal()),
         System::Flat | System::FlatFast => {
             let config = match system {
                 System::Flat => FlatConfig::default(),

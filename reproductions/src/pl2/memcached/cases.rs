@@ -25,6 +25,9 @@ pub(super) const CUBIC: usize = 1;
 const ROUNDS: u64 = 1_000_000;
 /// What the background of one host made on the testbed, in bit/s (§6.2.1).
 const HALF: f64 = 50e9;
+/// What datagrams of all hosts together come to where they are little more than a port carries, in bit/s (chosen so that
+/// calls come as often as published).
+const LITTLE_MORE: f64 = 112e9;
 /// Ten datagrams of one packet each, of 1,500 B less the headers of IP and UDP (our choice: few beside what a port
 /// holds, and a tenth of the flows that single ones would be).
 const DATAGRAMS: &str = "14720 B";
@@ -74,6 +77,10 @@ pub(super) enum Variant {
     HalfEven,
     /// Hosts whose datagrams come ten at a time, at random, 50 Gbps of them, instead of all that they can send.
     Paced,
+    /// The same, an eighth more of them in all than the port carries, from however many hosts.
+    LittleMore,
+    /// Seven flows a host instead of twelve.
+    Seven,
     /// Threads that do nothing but send.
     Free,
     /// Exchanges that cost the host nothing.
@@ -118,6 +125,11 @@ impl Case {
         Self { variant, ..self }
     }
 
+    /// The same for so long.
+    pub(super) fn lasting(self, milliseconds: u64) -> Self {
+        Self { milliseconds, ..self }
+    }
+
     /// When memcached begins, in seconds.
     fn from(&self) -> f64 {
         self.start as f64 * 1e-3
@@ -160,7 +172,9 @@ impl Case {
             | Variant::Few
             | Variant::Half
             | Variant::HalfEven
-            | Variant::Paced => {}
+            | Variant::Paced
+            | Variant::LittleMore
+            | Variant::Seven => {}
             Variant::Linux => {
                 let usual = json!({
                     "header": "78 B", "mtu": "1538 B", "timestamps": false, "ack_segments": 2,
@@ -187,13 +201,14 @@ impl Case {
         if self.hosts == 0 {
             return None;
         }
-        let at_random = |size: &str| {
+        let at_random = |size: &str, together: f64| {
             json!({
                 "kind": "poisson", "class": 1, "pattern": pattern,
                 "sizes": { "kind": "fixed", "size": size },
-                "load": HALF * self.hosts as f64 / (LINE * NODES),
+                "load": together / (LINE * NODES),
             })
         };
+        let half_each = HALF * self.hosts as f64;
         let bulk = |size: &str, rounds: u64, period: &str| {
             json!({
                 "kind": "bulk", "size": size, "class": 1, "pattern": pattern,
@@ -201,10 +216,12 @@ impl Case {
             })
         };
         Some(match self.variant {
-            Variant::Half => at_random("1 MB"),
-            Variant::Paced => at_random(DATAGRAMS),
+            Variant::Half => at_random("1 MB", half_each),
+            Variant::Paced => at_random(DATAGRAMS, half_each),
+            Variant::LittleMore => at_random(DATAGRAMS, LITTLE_MORE),
             Variant::HalfEven => bulk("1 MB", self.milliseconds * 1_000 / 160, "160 us"),
             Variant::Few => bulk("100 GB", 6, "1 ns"),
+            Variant::Seven => bulk("100 GB", 7, "1 ns"),
             _ => bulk("100 GB", 12, "1 ns"),
         })
     }

@@ -284,3 +284,32 @@ pub(super) fn causes(
     put("p99-exchanges", tail(tcp));
     Ok(())
 }
+
+/// Figs 3 to 6 beside hosts that press less hard: a little more datagrams than the port carries, however many hosts send
+/// them; and seven flows of one host.
+pub(super) fn gentler(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Failure> {
+    const HOSTS: std::ops::RangeInclusive<usize> = 2..=4;
+    let mut sheet = Sheet::read(include_str!("../../../pl2/gentler.claims.toml"));
+    // Time-outs take hundreds of milliseconds and double.
+    let milliseconds = if effort == Effort::Full { 12_000 } else { 2_000 };
+    let little_more = |hosts| {
+        let case = Case::new(CUBIC, Background::Udp, hosts, effort);
+        case.varied(Variant::LittleMore).lasting(milliseconds)
+    };
+    let datagrams: Vec<Case> = HOSTS.map(little_more).collect();
+    let datagrams = Swept::carry(&datagrams, effort, &mut part(watch, 0.0..0.9))?;
+    // CUBIC's hosts have no work that would hold seven flows: theirs are held otherwise.
+    let seven = [(PL2, Variant::Seven), (CUBIC, Variant::HalfEven)]
+        .map(|(fabric, variant)| Case::new(fabric, Background::Tcp, 1, effort).varied(variant));
+    let seven = Swept::carry(&seven, effort, &mut part(watch, 0.9..1.0))?;
+    let mut put = |word: &str, measured| sheet.measure(&format!("gentler.{word}"), measured);
+    for (place, hosts) in HOSTS.enumerate() {
+        put(&format!("rate-{hosts}"), Measured::mean(&over(datagrams.at(place), rate)));
+    }
+    put("p99-cubic", tail(datagrams.at(2)));
+    let [pl2, cubic] = [0, 1].map(|place| seven.at(place));
+    put("one-seven", Measured::mean(&quotients(&over(pl2, rate), &over(cubic, rate))));
+    put("one-seven-load", Measured::mean(&over(pl2, |run| run.background)));
+    let text = "One client asks for values of 4 KiB, one at a time, beside hosts that press less hard than they can.";
+    Ok(findings("Hosts that press less hard", text, Vec::new(), sheet))
+}
