@@ -28,7 +28,8 @@ pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Fai
         carry_all(&groups.concat(), effort.seeds(), &mut part(watch, 0.0..0.5))?.into_iter();
     let mut next = || -> Vec<Vec<Ran>> { runs.by_ref().take(BURSTS.len()).collect() };
     let [alone, three, messages, w3, w4, w5, free] = std::array::from_fn(|_| next());
-    let calls = memcached::rates_by_burst(&BURSTS, effort, &mut part(watch, 0.5..1.0))?;
+    let usual = memcached::Variant::Bursts;
+    let calls = memcached::rates_by_burst(&BURSTS, usual, effort, &mut part(watch, 0.5..1.0))?;
     let rates = |group: &[Vec<Ran>]| -> Vec<Spread> {
         group.iter().map(|runs| Spread::of(&over(runs, |run| goodput(run, 1e-3)))).collect()
     };
@@ -61,35 +62,87 @@ pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Fai
 
 /// Groups of runs, in each one for each length of bursts.
 fn cases(effort: Effort) -> Vec<Vec<Case>> {
-    let times = if effort == Effort::Full { 5 } else { 1 };
     let alone = {
         let mut case = incast::case(incast::PL2, 1, 1, effort);
         case.settings.push(("workload.timing.rounds", json!(3)));
         case
     };
     let three = incast::case(incast::PL2, 3, 1, effort);
-    let messages = {
-        let settings = microbursts::microbursts(microbursts::messages(effort));
-        Case { file: microbursts::FILE, fabric: microbursts::PL2, settings }
-    };
-    let trace = |index: usize| {
-        let (_, usual, messages) = WORKLOADS[DRAWN[index]];
-        // Above half of the line slots, not bursts, are what W3 waits for.
-        let gbps = if index == 0 { LOW } else { usual };
-        traces::loaded(DRAWN[index], traces::PL2, gbps, messages * times / SHORTER)
-    };
-    let with = |case: &Case, packets: u32| {
+    let traces = [0, 1, 2].map(|index| trace(index, effort));
+    let free = without_work(trace(0, effort));
+    let kinds = [alone, three, messages(effort)].into_iter().chain(traces).chain([free]);
+    kinds.map(by_burst).collect()
+}
+
+/// The microbursts of Fig. 1.
+fn messages(effort: Effort) -> Case {
+    let settings = microbursts::microbursts(microbursts::messages(effort));
+    Case { file: microbursts::FILE, fabric: microbursts::PL2, settings }
+}
+
+/// W3, W4 or W5.
+fn trace(index: usize, effort: Effort) -> Case {
+    let times = if effort == Effort::Full { 5 } else { 1 };
+    let (_, usual, messages) = WORKLOADS[DRAWN[index]];
+    // Above half of the line slots, not bursts, are what W3 waits for.
+    let gbps = if index == 0 { LOW } else { usual };
+    traces::loaded(DRAWN[index], traces::PL2, gbps, messages * times / SHORTER)
+}
+
+/// The same with hosts whose threads do nothing but send.
+fn without_work(mut case: Case) -> Case {
+    case.settings.extend(incast::free());
+    case
+}
+
+/// A case with each length of bursts.
+fn by_burst(case: Case) -> Vec<Case> {
+    let with = |packets: u32| {
         let mut case = case.clone();
         case.settings.push(("fabric.0.burst_packets", json!(packets)));
         case
     };
-    let free = {
-        let mut case = trace(0);
-        case.settings.extend(incast::free());
-        case
+    BURSTS.map(with).to_vec()
+}
+
+/// K where threads do nothing but send: for each workload, and for all of them together.
+pub(super) fn run_without_work(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Failure> {
+    let mut sheet = Sheet::read(include_str!("../../pl2/burst-free.claims.toml"));
+    let kinds = [messages(effort)].into_iter().chain([0, 1, 2].map(|index| trace(index, effort)));
+    let cases: Vec<Case> = kinds.map(without_work).flat_map(by_burst).collect();
+    let mut runs = carry_all(&cases, effort.seeds(), &mut part(watch, 0.0..0.6))?.into_iter();
+    let mut next = || -> Vec<Vec<Ran>> { runs.by_ref().take(BURSTS.len()).collect() };
+    let latencies = all(&next(), "fct.all.p99");
+    let slowdowns: [Vec<Spread>; 3] = std::array::from_fn(|_| all(&next(), "slowdown.all.p99"));
+    let variant = memcached::Variant::FreeBursts;
+    let calls = memcached::rates_by_burst(&BURSTS, variant, effort, &mut part(watch, 0.6..1.0))?;
+    let calls: Vec<Spread> = calls.iter().map(|rates| Spread::of(rates)).collect();
+    sheet.measure("burst-free.best", least(&latencies, Unit::Seconds));
+    for (word, slowdowns) in ["w4", "w5"].iter().zip(&slowdowns[1..]) {
+        sheet.measure(&format!("burst-free.{word}"), least(slowdowns, Unit::Ratio));
+    }
+    sheet.measure("burst-free.memcached", most(&calls, Unit::Count));
+    let least_first = [&latencies].into_iter().chain(&slowdowns);
+    let mut ratios: Vec<Vec<f64>> =
+        least_first.map(|values| beside_best(values, f64::min)).collect();
+    ratios.push(beside_best(&calls, f64::max).into_iter().map(f64::recip).collect());
+    let worst = |place: usize| {
+        let worst = ratios.iter().map(|ratios| ratios[place]).max_by(f64::total_cmp);
+        Spread::of(&[worst.expect("there are workloads")])
     };
-    let kinds = [alone, three, messages, trace(0), trace(1), trace(2), free];
-    kinds.iter().map(|case| BURSTS.map(|packets| with(case, packets)).to_vec()).collect()
+    let worst: Vec<Spread> = (0..BURSTS.len()).map(worst).collect();
+    sheet.measure("burst-free.together", least(&worst, Unit::Ratio));
+    let text = "The microbursts of Fig. 1, memcached beside four hosts (Fig. 3) and W3 to W5 over raw Ethernet (Fig. 8), \
+                with bursts of one to sixteen packets and threads that do nothing but send.";
+    let blocks = vec![by_workload(&slowdowns, &calls)];
+    Ok(findings("Packets in a burst (K), hosts without work", text, blocks, sheet))
+}
+
+/// Each value by the best of them.
+fn beside_best(values: &[Spread], best: fn(f64, f64) -> f64) -> Vec<f64> {
+    let means = values.iter().map(|value| value.mean);
+    let best = means.clone().reduce(best).expect("there are lengths");
+    means.map(|mean| mean / best).collect()
 }
 
 /// A number of the summaries, for each length of bursts.

@@ -31,6 +31,13 @@ const EXPERIMENTS: &[Experiment] = &[
     experiment!("pl2", "section2", "§2, §7", "What buffers and round trips hold", arithmetic::run),
     experiment!("pl2", "fig1", "§2, Fig. 1", "Microbursts beside RDS", microbursts::run),
     experiment!("pl2", "burst", "§4.3", "Packets in a burst (K)", bursts::run),
+    experiment!(
+        "pl2",
+        "burst-free",
+        "§4.3",
+        "Packets in a burst (K), hosts without work",
+        bursts::run_without_work,
+    ),
     experiment!("pl2", "threshold", "§4.4", "When bursts go unsolicited (t)", sweeps::thresholds),
     experiment!("pl2", "exchange", "§5, §7", "A reservation and its grant", sweeps::exchange),
     experiment!("pl2", "fig3", "§6.2.1, Figs 3, 4", "memcached beside TCP", memcached::beside_tcp),

@@ -55,7 +55,7 @@ pub(super) struct Case {
 
 /// What else a run varies.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Variant {
+pub(in crate::pl2) enum Variant {
     /// Nothing.
     Usual,
     /// Values of 1 KiB.
@@ -89,6 +89,8 @@ pub(super) enum Variant {
     Grants,
     /// Bursts of so many packets at the most.
     Bursts(u32),
+    /// The same, and threads that do nothing but send.
+    FreeBursts(u32),
 }
 
 impl Case {
@@ -191,6 +193,10 @@ impl Case {
             Variant::FreeExchanges => settings.push(incast::free_exchanges()),
             Variant::Grants => settings.push(("fabric.0.slot", json!("129.76 ns"))),
             Variant::Bursts(packets) => settings.push(("fabric.0.burst_packets", json!(packets))),
+            Variant::FreeBursts(packets) => {
+                settings.push(("fabric.0.burst_packets", json!(packets)));
+                settings.extend(incast::free());
+            }
         }
         settings
     }

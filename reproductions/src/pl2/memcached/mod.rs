@@ -6,7 +6,8 @@ use report::Unit;
 use report::page::{Axis, Block, Plot};
 use serde_json::{Value, json};
 
-use self::cases::{Background, CUBIC, Carried, Case, NAMES, PL2, SENDERS, Variant};
+pub(super) use self::cases::Variant;
+use self::cases::{Background, CUBIC, Carried, Case, NAMES, PL2, SENDERS};
 use super::racks::quotients;
 use crate::claims::{Measured, Shape, Sheet, Spread};
 use crate::drawing::{curve, findings, plot, published, table};
@@ -236,15 +237,14 @@ fn numbers_of(swept: &Swept) -> Block {
     table("Means over seeds", &columns, points.map(row).collect())
 }
 
-/// Calls a second beside four hosts that send TCP, with bursts of so many packets, over seeds.
+/// Calls a second beside four hosts that send TCP, with bursts of so many packets, over seeds. `variant`: one that has them.
 pub(super) fn rates_by_burst(
     bursts: &[u32],
+    variant: fn(u32) -> Variant,
     effort: Effort,
     watch: &mut Watch<'_>,
 ) -> Result<Vec<Vec<f64>>, Failure> {
-    let case = |&packets: &u32| {
-        Case::new(PL2, Background::Tcp, 4, effort).varied(Variant::Bursts(packets))
-    };
+    let case = |&packets: &u32| Case::new(PL2, Background::Tcp, 4, effort).varied(variant(packets));
     let swept = Swept::carry(&bursts.iter().map(case).collect::<Vec<_>>(), effort, watch)?;
     Ok((0..bursts.len()).map(|index| over(swept.at(index), rate)).collect())
 }
