@@ -273,7 +273,7 @@ impl Source {
             }
         };
         self.bursts[self.turn].left -= used;
-        self.turn = (self.turn + 1) % self.bursts.len();
+        self.turn = if self.turn + 1 < self.bursts.len() { self.turn + 1 } else { 0 };
         if traffic.arrivals == Arrivals::Saturated {
             self.clock = self.clock.max(free);
         }

@@ -53,8 +53,11 @@ const SINGLE: System =
 const SCOC_SLOWER: System = System::Scoc { line_rate: SLOWER, transfers: Transfers::Multiple };
 const SINGLE_SLOWER: System = System::Scoc { line_rate: SLOWER, transfers: Transfers::Single };
 
+/// A load by its share of directed traffic.
+type Curve = fn(u32) -> Load;
+
 /// The rows that say what is least over u, with their curves.
-const LEAST: [(&str, System, fn(u32) -> Load); 4] = [
+const LEAST: [(&str, System, Curve); 4] = [
     ("small-slower", SCOC_SLOWER, Load::Small),
     ("small-single-slower", SINGLE_SLOWER, Load::Small),
     ("bimodal-slower", SCOC_SLOWER, Load::Bimodal),
