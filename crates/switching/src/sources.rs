@@ -52,7 +52,7 @@ pub enum Sizes {
         sizes: sizes::Sizes,
         /// The largest segment.
         segment: Bytes,
-        /// So many messages of a source take turns, a segment each; more than one only if it always sends.
+        /// So many messages of a source take turns, a segment each. At least one; more only if it always sends.
         at_once: usize,
     },
 }
@@ -105,14 +105,13 @@ pub struct Traffic {
 impl Traffic {
     /// How many messages of a source take turns.
     fn at_once(&self) -> usize {
-        match (&self.sizes, self.arrivals) {
-            (Sizes::Messages { at_once, .. }, Arrivals::Saturated) => *at_once,
-            (Sizes::Messages { at_once, .. }, _) => {
-                assert!(*at_once == 1, "messages take turns only where a source always sends");
-                1
-            }
-            _ => 1,
-        }
+        let Sizes::Messages { at_once, .. } = &self.sizes else { return 1 };
+        let always = self.arrivals == Arrivals::Saturated;
+        assert!(
+            *at_once == 1 || *at_once > 1 && always,
+            "{at_once} messages at once; expected one, or more where a source always sends"
+        );
+        *at_once
     }
 }
 

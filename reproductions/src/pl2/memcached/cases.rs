@@ -25,8 +25,8 @@ pub(super) const CUBIC: usize = 1;
 const ROUNDS: u64 = 1_000_000;
 /// What the background of one host made on the testbed, in bit/s (§6.2.1).
 const HALF: f64 = 50e9;
-/// What datagrams of all hosts together come to where they are little more than a port carries, in bit/s (chosen so that
-/// calls come as often as published).
+/// What datagrams of all hosts together come to where they are little more than a port carries, 95.7 Gbps, in bit/s of
+/// payload (chosen so that calls come as often as published).
 const LITTLE_MORE: f64 = 112e9;
 /// Ten datagrams of one packet each, of 1,500 B less the headers of IP and UDP (our choice: few beside what a port
 /// holds, and a tenth of the flows that single ones would be).
@@ -77,7 +77,7 @@ pub(in crate::pl2) enum Variant {
     HalfEven,
     /// Hosts whose datagrams come ten at a time, at random, 50 Gbps of them, instead of all that they can send.
     Paced,
-    /// The same, an eighth more of them in all than the port carries, from however many hosts.
+    /// The same, a sixth more of them in all than the port carries, from however many hosts.
     LittleMore,
     /// Seven flows a host instead of twelve.
     Seven,

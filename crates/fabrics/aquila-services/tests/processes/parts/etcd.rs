@@ -1,5 +1,6 @@
 //! etcd, where it is installed.
 
+use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
@@ -12,6 +13,9 @@ use crate::folder;
 
 /// How long it may take to answer. It takes a second.
 const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Its log, in its folder.
+const LOG: &str = "log";
 
 /// One of our own.
 pub struct Etcd {
@@ -34,7 +38,9 @@ impl Etcd {
         drop(held);
         let folder = folder()?;
         let child = run(&folder, ports)?;
-        Ok(Self { folder, ports, child })
+        let mut etcd = Self { folder, ports, child };
+        etcd.wait()?;
+        Ok(etcd)
     }
 
     /// Where it is.
@@ -47,7 +53,31 @@ impl Etcd {
         self.child.kill()?;
         self.child.wait()?;
         self.child = run(&self.folder, self.ports)?;
-        Ok(())
+        self.wait()
+    }
+
+    /// Waits until it answers, and is the one that does.
+    fn wait(&mut self) -> Result<(), Failed> {
+        let start = Instant::now();
+        loop {
+            let answers = is_well(self.ports[0]);
+            if let Some(ended) = self.child.try_wait()? {
+                return Err(self.said(&format!("etcd ended with {ended}")));
+            }
+            if answers {
+                return Ok(());
+            }
+            if start.elapsed() > PATIENCE {
+                return Err(self.said(&format!("etcd does not answer within {PATIENCE:?}")));
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+
+    /// What is wrong, and its log.
+    fn said(&self, what: &str) -> Failed {
+        let log = std::fs::read_to_string(self.folder.path().join(LOG)).unwrap_or_default();
+        format!("{what}\n{log}").into()
     }
 }
 
@@ -58,11 +88,10 @@ impl Drop for Etcd {
     }
 }
 
-/// Starts it, and waits until it answers.
 fn run(folder: &tempfile::TempDir, [client, peer]: [u16; 2]) -> Result<Child, Failed> {
     let program = Etcd::program().ok_or("etcd is not installed")?;
     let url = |port: u16| format!("http://127.0.0.1:{port}");
-    let log = folder.path().join("log");
+    let log = std::fs::File::create(folder.path().join(LOG))?;
     let mut command = Command::new(program);
     command
         .arg("--data-dir")
@@ -70,20 +99,19 @@ fn run(folder: &tempfile::TempDir, [client, peer]: [u16; 2]) -> Result<Child, Fa
         .args(["--listen-client-urls", &url(client), "--advertise-client-urls", &url(client)])
         .args(["--listen-peer-urls", &url(peer), "--initial-advertise-peer-urls", &url(peer)])
         .args(["--initial-cluster", &format!("default={}", url(peer))])
-        .args(["--max-txn-ops", "32768", "--max-request-bytes", "33554432"])
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(std::fs::File::create(&log)?);
-    let mut child = command.spawn()?;
-    let start = Instant::now();
-    while TcpStream::connect(("127.0.0.1", client)).is_err() {
-        let ended = child.try_wait()?;
-        if ended.is_some() || start.elapsed() > PATIENCE {
-            let text = std::fs::read_to_string(&log)?;
-            let _ = child.kill();
-            return Err(format!("etcd does not answer; it ended with {ended:?}\n{text}").into());
-        }
-        std::thread::sleep(Duration::from_millis(50));
-    }
-    Ok(child)
+        .args(["--max-txn-ops", "32768", "--max-request-bytes", "33554432"]);
+    Ok(command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log).spawn()?)
+}
+
+/// Whether an etcd at this port says that it is well.
+fn is_well(port: u16) -> bool {
+    let ask = || -> std::io::Result<String> {
+        let mut stream = TcpStream::connect(("127.0.0.1", port))?;
+        stream.set_read_timeout(Some(Duration::from_secs(2)))?;
+        stream.write_all(b"GET /health HTTP/1.0\r\n\r\n")?;
+        let mut text = String::new();
+        stream.read_to_string(&mut text)?;
+        Ok(text)
+    };
+    ask().is_ok_and(|text| text.contains(r#""health":"true""#))
 }
