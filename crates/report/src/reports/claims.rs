@@ -319,10 +319,12 @@ pub fn claims_page(title: &str, lead: &str, claims: &[Claim], experiments: Vec<S
         let of_all = format!("of {checks} hold");
         tiles.push(Tile { tone: failed, ..beside("Checks", tally.checks_held, &of_all) });
     }
-    tiles.extend([
-        beside("Sensitivities", tally.sensitivities, "shown, not counted"),
-        beside("Fitted inputs", tally.inputs, "listed, not counted"),
-    ]);
+    let others = [
+        ("Sensitivities", tally.sensitivities, "shown, not counted"),
+        ("Fitted inputs", tally.inputs, "listed, not counted"),
+    ];
+    let there = others.into_iter().filter(|&(_, count, _)| count > 0);
+    tiles.extend(there.map(|(label, count, note)| beside(label, count, note)));
     page.push("Claims", vec![Block::Tiles(tiles), Block::table(claims_table(claims))]);
     for experiment in experiments {
         page.push(experiment.title, experiment.blocks);
