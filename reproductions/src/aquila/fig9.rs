@@ -87,27 +87,62 @@ fn settings(mode: Mode) -> Settings {
     settings
 }
 
+/// What bars gave, with every seed.
+struct Runs(Vec<(Bar, Point)>);
+
+impl Runs {
+    fn carry(
+        clique: &Clique,
+        bars: &[Bar],
+        effort: Effort,
+        watch: &mut Watch<'_>,
+    ) -> Result<Self, Failure> {
+        let hosts = clique.hosts(INSTANCES);
+        let jobs = with_seeds(bars, SEEDS);
+        let found = spread(&jobs, watch, |&((half, bulk, lookups, mode), seed), pulse| {
+            let rma = Rma { half, ..Rma::default() };
+            let reads = Rate::from_bps(lookups * u64::from(READ) * 8);
+            // Four times the bulk is as many cells in a quarter of the time.
+            let all = micros(effort) * BULK / bulk.max(BULK);
+            let bulk = (bulk > 0).then(|| Rate::from_gbps(bulk));
+            let window = (us(all / 10), us(all));
+            let case = Case { settings: settings(mode), rma, reads, bulk, window };
+            carry(clique, &hosts, &case, seed, pulse)
+        })?;
+        Ok(Self(jobs.iter().map(|&(bar, _)| bar).zip(found).collect()))
+    }
+
+    fn of(&self, wanted: Bar, what: Get) -> Vec<f64> {
+        let all = self.0.iter().filter(|(bar, _)| *bar == wanted);
+        all.map(|(_, point)| what(point)).collect()
+    }
+}
+
+/// Fig. 9 at the 99.9th percentile, with what is adaptive on all ways and on shortest ways alone.
+pub(super) fn slowest(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Failure> {
+    const BARS: [(Bar, &str); 4] = [
+        (FAST_BESIDE, "fast"),
+        (SLOW_BESIDE, "slow"),
+        (FAST_SHORTEST, "fast-shortest"),
+        (SLOW_SHORTEST, "slow-shortest"),
+    ];
+    let mut sheet = Sheet::read(include_str!("../../aquila/fig9-slowest.claims.toml"));
+    let clique = Clique::new(&Shape::FULL, Fibres::Grid);
+    let runs = Runs::carry(&clique, &BARS.map(|(bar, _)| bar), effort, watch)?;
+    for (bar, word) in BARS {
+        let tails = runs.of(bar, |point| point.p999);
+        sheet.measure(&format!("fig9-slowest.{word}"), Measured::mean(&tails));
+    }
+    let text = "The runs of Fig. 9 beside bulk at the 99.9th percentile: the paper does not say which is its tail.";
+    Ok(findings("The slowest of a thousand reads beside bulk traffic", text, Vec::new(), sheet))
+}
+
 /// Fig. 9.
 pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Failure> {
     let mut sheet = Sheet::read(include_str!("../../aquila/fig9.claims.toml"));
     let clique = Clique::new(&Shape::FULL, Fibres::Grid);
-    let hosts = clique.hosts(INSTANCES);
-    let bars = BARS.map(|(bar, _)| bar);
-    let jobs = with_seeds(&bars, SEEDS);
-    let found = spread(&jobs, watch, |&((half, bulk, lookups, mode), seed), pulse| {
-        let rma = Rma { half, ..Rma::default() };
-        let reads = Rate::from_bps(lookups * u64::from(READ) * 8);
-        // Four times the bulk is as many cells in a quarter of the time.
-        let all = micros(effort) * BULK / bulk.max(BULK);
-        let bulk = (bulk > 0).then(|| Rate::from_gbps(bulk));
-        let window = (us(all / 10), us(all));
-        let case = Case { settings: settings(mode), rma, reads, bulk, window };
-        carry(&clique, &hosts, &case, seed, pulse)
-    })?;
-    let of = |wanted: Bar, what: Get| -> Vec<f64> {
-        let all = jobs.iter().zip(&found);
-        all.filter(|((bar, _), _)| *bar == wanted).map(|(_, point)| what(point)).collect()
-    };
+    let runs = Runs::carry(&clique, &BARS.map(|(bar, _)| bar), effort, watch)?;
+    let of = |wanted: Bar, what: Get| runs.of(wanted, what);
     judge(&mut sheet, &of);
     let ethernet = Ethernet::measure(effort, watch)?;
     ethernet.judge(&mut sheet);

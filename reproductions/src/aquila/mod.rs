@@ -118,6 +118,13 @@ const EXPERIMENTS: &[Experiment] = &[
         "Remote memory beside bulk traffic, and lookups on Ethernet",
         fig9::run,
     ),
+    experiment!(
+        "aquila",
+        "fig9-slowest",
+        "§5.1, Fig. 9",
+        "The slowest of a thousand reads beside bulk traffic",
+        fig9::slowest
+    ),
     experiment!("aquila", "fig10", "§5.1, §6, Fig. 10", "Bursts that meet themselves", bursts::run),
     experiment!(
         "aquila",

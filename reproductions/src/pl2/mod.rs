@@ -49,6 +49,13 @@ const EXPERIMENTS: &[Experiment] = &[
         "Hosts that press less hard",
         memcached::gentler
     ),
+    experiment!(
+        "pl2",
+        "fewer",
+        "§6.2.2, Figs 5, 6",
+        "memcached beside fewer flows of UDP",
+        memcached::fewer
+    ),
     experiment!("pl2", "fig7", "§6.2.3, Fig. 7", "The shuffle of VGG16's training", training::run),
     experiment!("pl2", "fig8", "§6.3, Fig. 8", "W1 to W5, raw Ethernet and TCP", traces::run),
     experiment!("pl2", "fig9", "§6.4, Fig. 9", "Incast of flows that never end", incast::incast),

@@ -17,6 +17,8 @@ const GAPS: [u64; 4] = [100, 1_000, 10_000, 100_000];
 const INTERVAL_BRIEF: u64 = 100;
 /// The τ of Figs 10 and 11.
 const USUAL: u64 = 1_000;
+/// How fast a flow of R2C2 goes at the most, in Gbit/s (our choice: the paper has no limit, and six links of a node carry 60).
+const LIMITS: [u64; 2] = [15, 30];
 /// Percentiles at which the curves of Fig. 11 are compared (our choice).
 const TENTHS: [f64; 9] = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9];
 
@@ -220,6 +222,30 @@ pub(super) fn shorter(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings,
     put("queue-100ns-median", Measured::mean(&over(dense, |run| run.queue_p50)));
     let text = "The paper does not say how long its runs were. These have a third of the usual flows, and a ninth.";
     Ok(findings("Shorter runs", text, vec![numbers(&cases, &runs)], sheet))
+}
+
+/// What becomes of Figs 10 to 14 at τ = 1 µs where no flow of R2C2 goes as fast as all links of its node.
+pub(super) fn limited(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Failure> {
+    let mut sheet = Sheet::read(include_str!("../../r2c2/limited.claims.toml"));
+    let of_limit = |limit| Case { limit: Some(limit), ..Case::new(Rack::R2c2, USUAL) };
+    let mut cases = LIMITS.map(of_limit).to_vec();
+    cases.extend([Rack::Tcp, Rack::Pfq].map(|rack| Case::new(rack, USUAL)));
+    let runs = carry_all(&cases, effort, watch)?;
+    let [.., tcp, pfq] = &runs[..] else { unreachable!("the last two cases") };
+    for (limit, ours) in LIMITS.iter().zip(&runs) {
+        let mut put =
+            |of: &str, measured| sheet.measure(&format!("limited.{of}-{limit}"), measured);
+        let held = |get: fn(&Carried) -> f64| ours.iter().map(get).collect::<Vec<_>>();
+        put("tcp", Measured::mean(&quotients(tcp, ours, Carried::short_p99)));
+        put("pfq", Measured::mean(&quotients(ours, pfq, Carried::short_p99)));
+        put("gap", gap(ours, pfq));
+        put("reorder-p95", Measured::mean(&held(|run| run.held_by_node)));
+        put("reorder-max", Measured::largest(&held(|run| run.held_max)));
+        put("queue", Measured::mean(&held(|run| run.queue_p99)));
+    }
+    let text = "A flow that is alone may go as fast as all six links of its node, 60 Gbps. Here the application gives the \
+                data of a flow to its node at 15 and at 30 Gbps. All flows are considered, and start at their share.";
+    Ok(findings("Flows that their application limits", text, vec![numbers(&cases, &runs)], sheet))
 }
 
 /// What grows with the run: of three times as many flows, at τ = 100 ns and 1 µs.

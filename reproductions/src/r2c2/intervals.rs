@@ -6,8 +6,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::assigned::{Computation, When, arrivals, assign, rack};
+use super::racks;
 use crate::claims::{Measured, Shape, Sheet, Spread};
 use crate::drawing::{curve, findings, plot, table};
+use crate::paper::part;
 use crate::runs::quantile;
 use crate::spread::{spread, with_seeds};
 use crate::{Effort, Failure, Findings, Watch};
@@ -23,6 +25,9 @@ const USUAL_GAP: u64 = 1_000;
 
 /// Seeds of Figs 15 and 16, quick or not: from one ρ to the next little changes (our choice).
 const SEEDS: u64 = 5;
+
+/// Seeds of Fig. 8 (our choice): a run of a few milliseconds has some twenty computations.
+const COST_SEEDS: u64 = 10;
 
 /// Of which flows rates are computed, by the seconds from one computation to the next.
 type Reading = fn(f64) -> When;
@@ -157,41 +162,60 @@ pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Fai
     Ok(findings("Rates against those of every event", text, vec![Block::Plots(plots)], sheet))
 }
 
-/// Of each seed: flows that a computation considers, the median over computations, by microseconds of
+/// Of each run: flows that a computation considers, the median over computations, by microseconds of
 /// the interval, or the square of them. §3.3.1: of N flows and L links a computation takes O(NL + N²): one or the other
 /// stands for the share of its time that a processor computes, on whichever machine.
-fn work(found: &[Vec<Computation>], interval: u64, power: i32) -> Vec<f64> {
-    let at = INTERVALS.iter().position(|&known| known == interval).expect("every ρ is listed");
-    let seeds = found.len() / INTERVALS.len();
-    let of_seeds = &found[at * seeds..][..seeds];
-    let median = |of_a_seed: &Vec<Computation>| {
-        let flows: Vec<f64> = of_a_seed.iter().map(|one| one.flows as f64).collect();
+fn work(runs: &[Vec<Computation>], interval: u64, power: i32) -> Vec<f64> {
+    let median = |run: &Vec<Computation>| {
+        let flows: Vec<f64> = run.iter().map(|one| one.flows as f64).collect();
         quantile(&flows, 0.5).powi(power) / interval as f64
     };
-    of_seeds.iter().map(median).collect()
+    runs.iter().map(median).collect()
 }
 
-/// Fig. 8.
-pub(super) fn cost(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Failure> {
-    let mut sheet = Sheet::read(include_str!("../../r2c2/fig8.claims.toml"));
-    let jobs = with_seeds(&INTERVALS, effort.seeds());
-    let found = spread(&jobs, watch, |&(interval, seed), _| {
+/// The computations of runs of so many flows, seed by seed, for each of `intervals`.
+fn computations(
+    intervals: &[u64],
+    count: usize,
+    watch: &mut Watch<'_>,
+) -> Result<Vec<Vec<Vec<Computation>>>, Failure> {
+    let found = spread(&with_seeds(intervals, COST_SEEDS), watch, |&(interval, seed), _| {
         let network = rack();
-        let count = flows(effort, USUAL_GAP);
         let coming = arrivals(&network, count, USUAL_GAP as f64 * 1e-9, seed);
         // Flows that drag on after the last arrival are no part of the load.
         let (_, all) = assign(&network, &coming, When::Lasting(interval as f64 * 1e-6));
         let during = count as u64 * USUAL_GAP / (interval * 1_000);
         Ok(all.into_iter().take(during as usize).collect::<Vec<_>>())
     })?;
+    Ok(found.chunks(COST_SEEDS as usize).map(<[_]>::to_vec).collect())
+}
+
+/// What computations at 100 µs take of a processor, by what those at 500 µs take.
+fn overhead_by_interval(
+    often: &[Vec<Computation>],
+    usual: &[Vec<Computation>],
+    power: i32,
+) -> Measured {
+    let (often, usual) = (work(often, INTERVALS[0], power), work(usual, USUAL, power));
+    Measured::mean(
+        &often.iter().zip(&usual).map(|(often, usual)| often / usual).collect::<Vec<_>>(),
+    )
+}
+
+/// Fig. 8.
+pub(super) fn cost(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Failure> {
+    let mut sheet = Sheet::read(include_str!("../../r2c2/fig8.claims.toml"));
+    let count = racks::flows(USUAL_GAP) as usize;
+    let found = computations(&INTERVALS, count, &mut part(watch, 0.0..0.5))?;
+    let longer = flows(effort, USUAL_GAP);
+    let longer = computations(&[INTERVALS[0], USUAL], longer, &mut part(watch, 0.5..1.0))?;
+    let [often, _, usual, _] = &found[..] else { unreachable!("one for each interval") };
+    sheet.measure("fig8.ratio", overhead_by_interval(often, usual, 1));
+    sheet.measure("fig8.ratio-square", overhead_by_interval(often, usual, 2));
+    sheet.measure("fig8.ratio-longer", overhead_by_interval(&longer[0], &longer[1], 1));
     let mut considered = Vec::new();
     let mut rows = Vec::new();
-    for (id, power) in [("fig8.ratio", 1), ("fig8.ratio-square", 2)] {
-        let [often, usual] = [INTERVALS[0], USUAL].map(|interval| work(&found, interval, power));
-        let ratios = often.iter().zip(&usual).map(|(often, usual)| often / usual);
-        sheet.measure(id, Measured::mean(&ratios.collect::<Vec<_>>()));
-    }
-    for (interval, of_seeds) in INTERVALS.iter().zip(found.chunks(effort.seeds() as usize)) {
+    for (interval, of_seeds) in INTERVALS.iter().zip(&found) {
         let all: Vec<_> = of_seeds.iter().flatten().collect();
         let flows = all.iter().map(|one| one.flows as f64).sum::<f64>() / all.len() as f64;
         considered.push(flows);

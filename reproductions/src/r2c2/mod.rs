@@ -83,6 +83,13 @@ const EXPERIMENTS: &[Experiment] = &[
     ),
     experiment!(
         "r2c2",
+        "limited",
+        "§5.2, Figs 10 to 14",
+        "Flows that their application limits",
+        completion::limited
+    ),
+    experiment!(
+        "r2c2",
         "fig15",
         "§5.2, Figs 15, 16",
         "Rates computed now and then",

@@ -76,12 +76,14 @@ pub(super) struct Case {
     pub(super) interval: u64,
     /// R2C2: the part of links that rates leave free.
     pub(super) headroom: f64,
+    /// R2C2: how fast an application gives its node the data of a flow, in Gbit/s; at once if there is none.
+    pub(super) limit: Option<u64>,
 }
 
 impl Case {
     /// A rack as §5.2 has it by default: ρ = 500 µs, 5 % of headroom.
     pub(super) fn new(rack: Rack, gap: u64) -> Self {
-        Self { rack, gap, flows: flows(gap), interval: 500, headroom: 0.05 }
+        Self { rack, gap, flows: flows(gap), interval: 500, headroom: 0.05, limit: None }
     }
 
     /// A run of three times as many flows (our choice), for what grows with it.
@@ -107,6 +109,10 @@ impl Case {
         }
         if matches!(self.rack, Rack::Lasting | Rack::Linked) {
             settings.push(("fabric.0.start", json!("link")));
+        }
+        if let Some(limit) = self.limit {
+            let class = json!({ "application_rate": format!("{limit} Gbps") });
+            settings.push(("fabric.0.classes", json!([class])));
         }
         settings
     }
@@ -150,7 +156,7 @@ impl Case {
 /// Flows of a run; more where the rack takes long to fill. The paper does not say how many it ran. Sizes have no end, and so
 /// mean size, queues and flows under way grow with the run: its peak of flows at τ = 100 ns (§5.2) is that of some
 /// ten thousand (`r2c2/configuration.toml`).
-fn flows(gap: u64) -> u64 {
+pub(super) fn flows(gap: u64) -> u64 {
     match gap {
         ..1_000 => 20_000,
         1_000 => 10_000,

@@ -124,6 +124,13 @@ const EXPERIMENTS: &[Experiment] = &[
         datacentre::first_time_out,
     ),
     experiment!("shoal", "torus", "§7.3", "Beside a direct-connect rack, R2C2", torus::run),
+    experiment!(
+        "shoal",
+        "torus-start",
+        "§7.3",
+        "Beside a direct-connect rack whose flows start slower",
+        torus::starts
+    ),
     experiment!("shoal", "fig17", "§7.3, Fig. 17", "Dead nodes", failures::run),
     experiment!("shoal", "epoch", "§7.3", "What a longer epoch costs", epoch::run),
     experiment!("shoal", "fig18", "§7.4, Fig. 18", "Disaggregated applications", pools::run),

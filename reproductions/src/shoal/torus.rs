@@ -45,6 +45,8 @@ const fn flows(effort: Effort) -> u64 {
 enum Rates {
     /// R2C2 §5.1: of flows alone that have lasted an interval; until then at the rate of one link.
     Lasting,
+    /// The same; until then at so much, in Mbit/s.
+    LastingFrom(u64),
     /// Of all flows, which start at the rate of one link.
     All,
     /// Of all flows, which start at their share by what their node knows.
@@ -79,18 +81,30 @@ impl Point {
             ("workload.load", json!(self.load)),
             ("workload.flows", json!(flows(effort) * self.length)),
         ];
-        let rates = match self.rack {
-            Network::Shoal | Network::Torus(Rates::Lasting) => None,
-            Network::Torus(Rates::All) => Some(("all", "link")),
-            Network::Torus(Rates::Share) => Some(("all", "share")),
-        };
-        if let Some((batch, start)) = rates {
+        let mut rates = |batch: &str, start: &str| {
             settings.push(("fabric.1.batch", json!(batch)));
             settings.push(("fabric.1.start", json!(start)));
+        };
+        match self.rack {
+            Network::Shoal | Network::Torus(Rates::Lasting) => {}
+            Network::Torus(Rates::LastingFrom(rate)) => {
+                settings.push(("fabric.1.initial_rate", json!(format!("{rate} Mbps"))));
+            }
+            Network::Torus(Rates::All) => rates("all", "link"),
+            Network::Torus(Rates::Share) => rates("all", "share"),
         }
         settings
     }
 }
+
+/// What the rows are about.
+const QUOTIENTS: [(&str, Quotients); 2] = [("tail", Pair::tails), ("goodput", Pair::goodputs)];
+
+/// Slower starts: in the names of rows and in words.
+const STARTS: [(&str, &str, Rates); 2] = [
+    ("quarter", "from a quarter of a link's rate", Rates::LastingFrom(4_167)),
+    ("share", "rates of all, from their share on", Rates::Share),
+];
 
 /// The runs: those of the claims with all seeds, what stands beside them with one.
 fn jobs() -> Vec<(Point, u64)> {
@@ -111,6 +125,21 @@ struct Runs {
 }
 
 impl Runs {
+    fn carry(
+        jobs: Vec<(Point, u64)>,
+        effort: Effort,
+        watch: &mut Watch<'_>,
+    ) -> Result<Self, Failure> {
+        let carried = spread(&jobs, watch, |(point, seed), pulse| {
+            let index = usize::from(point.rack != Network::Shoal);
+            let mut delivered = Collected::default();
+            let scenario = TORUS.with(&point.settings(effort), *seed)?;
+            let result = run_nth(&scenario, index, &mut delivered, pulse)?;
+            Ok(Carried::new(&result, &delivered))
+        })?;
+        Ok(Self { jobs, carried })
+    }
+
     fn at(&self, point: Point) -> Vec<Carried> {
         let runs = self.jobs.iter().zip(&self.carried);
         runs.filter(|((known, _), _)| *known == point).map(|(_, run)| run.clone()).collect()
@@ -174,15 +203,7 @@ fn means(pairs: &[Pair], get: Quotients) -> Vec<f64> {
 /// "Baseline 1".
 pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Failure> {
     let mut sheet = Sheet::read(include_str!("../../shoal/torus.claims.toml"));
-    let jobs = jobs();
-    let carried = spread(&jobs, watch, |(point, seed), pulse| {
-        let index = usize::from(point.rack != Network::Shoal);
-        let mut delivered = Collected::default();
-        let scenario = TORUS.with(&point.settings(effort), *seed)?;
-        let result = run_nth(&scenario, index, &mut delivered, pulse)?;
-        Ok(Carried::new(&result, &delivered))
-    })?;
-    let runs = Runs { jobs, carried };
+    let runs = Runs::carry(jobs(), effort, watch)?;
     let pairs = LOADS.map(|load| runs.pair("rates of flows that have lasted", BASE, load, 1));
     let torus = Network::Torus;
     let too_much = |load| runs.pair("the same, beyond what it carries", BASE, load, 1);
@@ -194,8 +215,7 @@ pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Fai
         ("all", reading("rates of all, from one link's on", Rates::All, 1)),
         ("share", reading("rates of all, from their share on", Rates::Share, 1)),
     ];
-    let quotients: [(&str, Quotients); 2] = [("tail", Pair::tails), ("goodput", Pair::goodputs)];
-    for (word, get) in quotients {
+    for (word, get) in QUOTIENTS {
         let means = means(&pairs, get);
         sheet.measure(&format!("torus.{word}"), Measured::largest(&means));
         sheet.measure(&format!("torus.{word}-always"), Measured::smallest(&means));
@@ -207,13 +227,39 @@ pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Fai
     let text = "512 nodes of 100 Gbps in all, in Shoal's rack and in a 3D torus under R2C2 with the \
                 settings of its paper, carrying the flows of Fig. 15. Six links lie between two nodes \
                 of the torus on average, so that it carries 16.7 Gbps a node.";
-    let blocks = vec![drawn(&pairs, quotients), numbers(rows)];
+    let blocks = vec![drawn(&pairs), numbers(rows)];
     Ok(findings("Beside a direct-connect rack", text, blocks, sheet))
 }
 
+/// "Baseline 1" where R2C2's flows start slower than at the rate of a link.
+pub(super) fn starts(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Failure> {
+    let mut sheet = Sheet::read(include_str!("../../shoal/torus-start.claims.toml"));
+    let tori = STARTS.map(|(_, _, rates)| Network::Torus(rates));
+    let racks = [Network::Shoal].into_iter().chain(tori);
+    let points = racks.flat_map(|rack| LOADS.map(|load| at(rack, load)));
+    let jobs = points.flat_map(|point| (1..=SEEDS).map(move |seed| (point, seed))).collect();
+    let runs = Runs::carry(jobs, effort, watch)?;
+    let mut rows = Vec::new();
+    for (suffix, name, rates) in STARTS {
+        let pairs = LOADS.map(|load| runs.pair(name, Network::Torus(rates), load, 1));
+        for (word, get) in QUOTIENTS {
+            let means = means(&pairs, get);
+            let mut put = |word: &str, measured| {
+                sheet.measure(&format!("torus-start.{word}-{suffix}"), measured);
+            };
+            put(word, Measured::largest(&means));
+            put(&format!("{word}-always"), Measured::smallest(&means));
+        }
+        rows.extend(pairs.iter().map(Pair::row));
+    }
+    let text = "Neither paper says how fast R2C2's flows go until their rates are computed. In the runs of Shoal beside a \
+                direct-connect rack that is the rate of a link; here they start slower.";
+    Ok(findings("Slower starts in a direct-connect rack", text, vec![numbers(rows)], sheet))
+}
+
 /// Both quotients against load.
-fn drawn(pairs: &[Pair], quotients: [(&str, Quotients); 2]) -> Block {
-    let series = quotients.map(|(name, get)| {
+fn drawn(pairs: &[Pair]) -> Block {
+    let series = QUOTIENTS.map(|(name, get)| {
         let points = pairs.iter().filter_map(|pair| {
             let values = get(pair);
             (!values.is_empty()).then(|| (pair.load, Spread::of(&values)))

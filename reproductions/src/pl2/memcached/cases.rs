@@ -68,8 +68,8 @@ pub(in crate::pl2) enum Variant {
     Brief,
     /// Acknowledgments that go without reservation.
     Unreserved,
-    /// Six flows a host instead of twelve.
-    Few,
+    /// So many flows a host instead of twelve.
+    Flows(u64),
     /// Hosts that send 50 Gbps of long messages, which come at random, instead of all they can (§6.1: "long running
     /// background flows"; 1 MB is our choice).
     Half,
@@ -79,8 +79,6 @@ pub(in crate::pl2) enum Variant {
     Paced,
     /// The same, a sixth more of them in all than the port carries, from however many hosts.
     LittleMore,
-    /// Seven flows a host instead of twelve.
-    Seven,
     /// Threads that do nothing but send.
     Free,
     /// Exchanges that cost the host nothing.
@@ -171,12 +169,11 @@ impl Case {
         match self.variant {
             Variant::Usual
             | Variant::Small
-            | Variant::Few
+            | Variant::Flows(_)
             | Variant::Half
             | Variant::HalfEven
             | Variant::Paced
-            | Variant::LittleMore
-            | Variant::Seven => {}
+            | Variant::LittleMore => {}
             Variant::Linux => {
                 let usual = json!({
                     "header": "78 B", "mtu": "1538 B", "timestamps": false, "ack_segments": 2,
@@ -226,8 +223,7 @@ impl Case {
             Variant::Paced => at_random(DATAGRAMS, half_each),
             Variant::LittleMore => at_random(DATAGRAMS, LITTLE_MORE),
             Variant::HalfEven => bulk("1 MB", self.milliseconds * 1_000 / 160, "160 us"),
-            Variant::Few => bulk("100 GB", 6, "1 ns"),
-            Variant::Seven => bulk("100 GB", 7, "1 ns"),
+            Variant::Flows(flows) => bulk("100 GB", flows, "1 ns"),
             _ => bulk("100 GB", 12, "1 ns"),
         })
     }

@@ -138,7 +138,7 @@ pub(super) fn beside_udp(effort: Effort, watch: &mut Watch<'_>) -> Result<Findin
     let mut cases = sweep(Background::Udp, effort);
     let beside_tcp = cases.len();
     cases.push(Case::new(PL2, Background::Tcp, 4, effort));
-    cases.push(Case::new(PL2, Background::Udp, 4, effort).varied(Variant::Few));
+    cases.push(Case::new(PL2, Background::Udp, 4, effort).varied(Variant::Flows(6)));
     cases.push(Case::new(PL2, Background::Udp, 4, effort).varied(Variant::Free));
     let grants = |hosts| Case::new(PL2, Background::Udp, hosts, effort).varied(Variant::Grants);
     cases.extend((2..=4).map(grants));
@@ -304,7 +304,7 @@ pub(super) fn gentler(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings,
     let datagrams: Vec<Case> = HOSTS.map(little_more).collect();
     let datagrams = Swept::carry(&datagrams, effort, &mut part(watch, 0.0..0.9))?;
     // CUBIC's hosts have no work that would hold seven flows: theirs are held otherwise.
-    let seven = [(PL2, Variant::Seven), (CUBIC, Variant::HalfEven)]
+    let seven = [(PL2, Variant::Flows(7)), (CUBIC, Variant::HalfEven)]
         .map(|(fabric, variant)| Case::new(fabric, Background::Tcp, 1, effort).varied(variant));
     let seven = Swept::carry(&seven, effort, &mut part(watch, 0.9..1.0))?;
     let mut put = |word: &str, measured| sheet.measure(&format!("gentler.{word}"), measured);
@@ -317,4 +317,21 @@ pub(super) fn gentler(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings,
     put("one-seven-load", Measured::mean(&over(pl2, |run| run.background)));
     let text = "One client asks for values of 4 KiB, one at a time, beside hosts that press less hard than they can.";
     Ok(findings("Hosts that press less hard", text, Vec::new(), sheet))
+}
+
+/// Figs 5 and 6 beside hosts with a third of the flows.
+pub(super) fn fewer(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Failure> {
+    let mut sheet = Sheet::read(include_str!("../../../pl2/fewer.claims.toml"));
+    let beside = |hosts| Case::new(PL2, Background::Udp, hosts, effort).varied(Variant::Flows(4));
+    let swept = Swept::carry(&[0, 2, 4].map(beside), effort, watch)?;
+    let [none, two, four] = [0, 1, 2].map(|case| swept.at(case));
+    let mut put = |word: &str, measured| sheet.measure(&format!("fewer.{word}"), measured);
+    put("p99-pl2", tail(four));
+    put("tail", Measured::mean(&quotients(&over(four, p99), &over(none, p99))));
+    let medians = [four, none].map(|runs| over(runs, |run| run.calls.quantile(0.5)));
+    put("median", Measured::mean(&quotients(&medians[0], &medians[1])));
+    put("background-2", Measured::mean(&over(two, |run| run.background)));
+    put("background-4", Measured::mean(&over(four, |run| run.background)));
+    let text = "One client asks for values of 4 KiB, one at a time, beside hosts that each send it four flows of UDP.";
+    Ok(findings("memcached beside fewer flows of UDP", text, Vec::new(), sheet))
 }
