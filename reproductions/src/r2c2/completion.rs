@@ -230,8 +230,9 @@ pub(super) fn limited(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings,
     let of_limit = |limit| Case { limit: Some(limit), ..Case::new(Rack::R2c2, USUAL) };
     let mut cases = LIMITS.map(of_limit).to_vec();
     cases.extend([Rack::Tcp, Rack::Pfq].map(|rack| Case::new(rack, USUAL)));
+    cases.push(Case { headroom: 0.0, ..of_limit(LIMITS[0]) });
     let runs = carry_all(&cases, effort, watch)?;
-    let [.., tcp, pfq] = &runs[..] else { unreachable!("the last two cases") };
+    let [limited, _, tcp, pfq, without] = &runs[..] else { unreachable!("five cases") };
     for (limit, ours) in LIMITS.iter().zip(&runs) {
         let mut put =
             |of: &str, measured| sheet.measure(&format!("limited.{of}-{limit}"), measured);
@@ -243,6 +244,9 @@ pub(super) fn limited(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings,
         put("reorder-max", Measured::largest(&held(|run| run.held_max)));
         put("queue", Measured::mean(&held(|run| run.queue_p99)));
     }
+    let short = quotients(limited, without, Carried::short_p99);
+    let gained = short.iter().map(|quotient| 1.0 - quotient).collect::<Vec<_>>();
+    sheet.measure("limited.headroom-15", Measured::mean(&gained));
     let text = "A flow that is alone may go as fast as all six links of its node, 60 Gbps. Here the application gives the \
                 data of a flow to its node at 15 and at 30 Gbps. All flows are considered, and start at their share.";
     Ok(findings("Flows that their application limits", text, vec![numbers(&cases, &runs)], sheet))
