@@ -21,6 +21,9 @@ const LONG_W4: (usize, u64) = (W4_AT, 261_000);
 const LONG_W5: (usize, u64) = (W5_AT, 11_800);
 const LONG_WARM_UP: f64 = 0.4;
 
+/// What a packet and a grant take of the line.
+pub(super) const SLOT_WITH_GRANT: &str = "129.76 ns";
+
 /// The workloads' places.
 const W1_AT: usize = 0;
 const W2_AT: usize = 1;
@@ -38,6 +41,20 @@ pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Fai
     let text = "Runs of Figs 3 to 9 with one thing changed that the paper does not give: what becomes of the rows \
                 that differ.";
     Ok(findings("What rows that differ hang on", text, Vec::new(), sheet))
+}
+
+/// Fewer flows and less in the background of memcached; W4 in slots that hold a grant besides.
+pub(super) fn further(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Failure> {
+    use traces::{OPTIMUM, PL2};
+    let mut sheet = Sheet::read(include_str!("../../pl2/further.claims.toml"));
+    memcached::further(&mut sheet, effort, &mut part(watch, 0.0..0.5))?;
+    let usual = |fabric| traces::case(W4_AT, fabric, effort);
+    let cases = [with(usual(PL2), [("fabric.0.slot", json!(SLOT_WITH_GRANT))]), usual(OPTIMUM)];
+    let runs = carry_all(&cases, effort.seeds(), &mut part(watch, 0.5..1.0))?;
+    let carried = Measured::mean(&carried_alike(&runs[0], &runs[1]));
+    sheet.measure("further.w4-throughput-grants", carried);
+    let text = "Runs of Figs 3, 5 and 8 with one thing changed that the paper does not give.";
+    Ok(findings("What else rows that differ hang on", text, Vec::new(), sheet))
 }
 
 /// A case with settings of its own.

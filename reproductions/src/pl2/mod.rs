@@ -49,16 +49,16 @@ const EXPERIMENTS: &[Experiment] = &[
         "Hosts that press less hard",
         memcached::gentler
     ),
-    experiment!(
-        "pl2",
-        "fewer",
-        "§6.2.2, Figs 5, 6",
-        "memcached beside fewer flows of UDP",
-        memcached::fewer
-    ),
     experiment!("pl2", "fig7", "§6.2.3, Fig. 7", "The shuffle of VGG16's training", training::run),
     experiment!("pl2", "fig8", "§6.3, Fig. 8", "W1 to W5, raw Ethernet and TCP", traces::run),
     experiment!("pl2", "fig9", "§6.4, Fig. 9", "Incast of flows that never end", incast::incast),
     experiment!("pl2", "fig10", "§6.4, Fig. 10", "Outcast of such flows", incast::outcast),
     experiment!("pl2", "causes", "§6.2 to §6.4", "What rows that differ hang on", causes::run),
+    experiment!(
+        "pl2",
+        "further",
+        "§6.2, §6.3",
+        "What else rows that differ hang on",
+        causes::further
+    ),
 ];

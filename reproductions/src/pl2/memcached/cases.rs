@@ -25,6 +25,8 @@ pub(super) const CUBIC: usize = 1;
 const ROUNDS: u64 = 1_000_000;
 /// What the background of one host made on the testbed, in bit/s (§6.2.1).
 const HALF: f64 = 50e9;
+/// Somewhat less than that, which is about half of the line as well (our choice).
+const NEARLY_HALF: f64 = 45e9;
 /// What datagrams of all hosts together come to where they are little more than a port carries, 95.7 Gbps, in bit/s of
 /// payload (chosen so that calls come as often as published).
 const LITTLE_MORE: f64 = 112e9;
@@ -73,7 +75,9 @@ pub(in crate::pl2) enum Variant {
     /// Hosts that send 50 Gbps of long messages, which come at random, instead of all they can (§6.1: "long running
     /// background flows"; 1 MB is our choice).
     Half,
-    /// The same messages, one every 160 µs.
+    /// The same, 45 Gbps of them.
+    NearlyHalf,
+    /// Messages of the same size, one every 160 µs: 50 Gbps.
     HalfEven,
     /// Hosts whose datagrams come ten at a time, at random, 50 Gbps of them, instead of all that they can send.
     Paced,
@@ -171,6 +175,7 @@ impl Case {
             | Variant::Small
             | Variant::Flows(_)
             | Variant::Half
+            | Variant::NearlyHalf
             | Variant::HalfEven
             | Variant::Paced
             | Variant::LittleMore => {}
@@ -188,7 +193,9 @@ impl Case {
             }
             Variant::Free => settings.extend(incast::free()),
             Variant::FreeExchanges => settings.push(incast::free_exchanges()),
-            Variant::Grants => settings.push(("fabric.0.slot", json!("129.76 ns"))),
+            Variant::Grants => {
+                settings.push(("fabric.0.slot", json!(super::super::causes::SLOT_WITH_GRANT)))
+            }
             Variant::Bursts(packets) => settings.push(("fabric.0.burst_packets", json!(packets))),
             Variant::FreeBursts(packets) => {
                 settings.push(("fabric.0.burst_packets", json!(packets)));
@@ -211,7 +218,7 @@ impl Case {
                 "load": together / (LINE * NODES),
             })
         };
-        let half_each = HALF * self.hosts as f64;
+        let of_each = |rate: f64| rate * self.hosts as f64;
         let bulk = |size: &str, rounds: u64, period: &str| {
             json!({
                 "kind": "bulk", "size": size, "class": 1, "pattern": pattern,
@@ -219,8 +226,9 @@ impl Case {
             })
         };
         Some(match self.variant {
-            Variant::Half => at_random("1 MB", half_each),
-            Variant::Paced => at_random(DATAGRAMS, half_each),
+            Variant::Half => at_random("1 MB", of_each(HALF)),
+            Variant::NearlyHalf => at_random("1 MB", of_each(NEARLY_HALF)),
+            Variant::Paced => at_random(DATAGRAMS, of_each(HALF)),
             Variant::LittleMore => at_random(DATAGRAMS, LITTLE_MORE),
             Variant::HalfEven => bulk("1 MB", self.milliseconds * 1_000 / 160, "160 us"),
             Variant::Flows(flows) => bulk("100 GB", flows, "1 ns"),

@@ -319,19 +319,24 @@ pub(super) fn gentler(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings,
     Ok(findings("Hosts that press less hard", text, Vec::new(), sheet))
 }
 
-/// Figs 5 and 6 beside hosts with a third of the flows.
-pub(super) fn fewer(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Failure> {
-    let mut sheet = Sheet::read(include_str!("../../../pl2/fewer.claims.toml"));
-    let beside = |hosts| Case::new(PL2, Background::Udp, hosts, effort).varied(Variant::Flows(4));
-    let swept = Swept::carry(&[0, 2, 4].map(beside), effort, watch)?;
-    let [none, two, four] = [0, 1, 2].map(|case| swept.at(case));
-    let mut put = |word: &str, measured| sheet.measure(&format!("fewer.{word}"), measured);
-    put("p99-pl2", tail(four));
-    put("tail", Measured::mean(&quotients(&over(four, p99), &over(none, p99))));
+/// Figs 3 to 6 beside hosts with a third of the flows of UDP, and beside one that sends somewhat less than half of the line.
+pub(super) fn further(
+    sheet: &mut Sheet,
+    effort: Effort,
+    watch: &mut Watch<'_>,
+) -> Result<(), Failure> {
+    let udp = |hosts| Case::new(PL2, Background::Udp, hosts, effort).varied(Variant::Flows(4));
+    let half = |fabric| Case::new(fabric, Background::Tcp, 1, effort).varied(Variant::NearlyHalf);
+    let cases = [udp(0), udp(2), udp(4), half(PL2), half(CUBIC)];
+    let swept = Swept::carry(&cases, effort, watch)?;
+    let [none, two, four, pl2, cubic] = [0, 1, 2, 3, 4].map(|case| swept.at(case));
+    let mut put = |word: &str, measured| sheet.measure(&format!("further.{word}"), measured);
+    put("udp-p99", tail(four));
+    put("udp-tail", Measured::mean(&quotients(&over(four, p99), &over(none, p99))));
     let medians = [four, none].map(|runs| over(runs, |run| run.calls.quantile(0.5)));
-    put("median", Measured::mean(&quotients(&medians[0], &medians[1])));
-    put("background-2", Measured::mean(&over(two, |run| run.background)));
-    put("background-4", Measured::mean(&over(four, |run| run.background)));
-    let text = "One client asks for values of 4 KiB, one at a time, beside hosts that each send it four flows of UDP.";
-    Ok(findings("memcached beside fewer flows of UDP", text, Vec::new(), sheet))
+    put("udp-median", Measured::mean(&quotients(&medians[0], &medians[1])));
+    put("udp-background-2", Measured::mean(&over(two, |run| run.background)));
+    put("udp-background-4", Measured::mean(&over(four, |run| run.background)));
+    put("one-half", Measured::mean(&quotients(&over(pl2, rate), &over(cubic, rate))));
+    Ok(())
 }
