@@ -38,14 +38,12 @@ pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Fai
         let held = |get: fn(&Carried) -> f64| ours.iter().map(get).collect::<Vec<_>>();
         put(&format!("reorder-p95{reading}"), Measured::mean(&held(|run| run.held_by_node)));
         put(&format!("reorder-max{reading}"), Measured::largest(&held(|run| run.held_max)));
-        let [own, theirs] = both(ours, tcp);
-        let at = |share: f64| Measured::one(quantile(&own, share) / quantile(&theirs, share));
-        put(&format!("tcp-long-p99{reading}"), at(0.99));
+        put(&format!("tcp-long-p99{reading}"), long_at(ours, tcp, 0.99));
         put(&format!("tcp-long-mean{reading}"), Measured::mean(&long_quotients(ours, tcp)));
         put(&format!("order{reading}"), order(ours, tcp, pfq));
         put(&format!("gap{reading}"), gap(ours, pfq));
         if reading.is_empty() {
-            put("tcp-long-p01", at(0.01));
+            put("tcp-long-p01", long_at(ours, tcp, 0.01));
         }
     }
     let held: Vec<f64> = r2c2.iter().map(|run| run.held_p95).collect();
@@ -62,6 +60,12 @@ pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Fai
         Unit::Count.format(cases[0].flows as f64)
     );
     Ok(findings("Short and long flows", &text, blocks, sheet))
+}
+
+/// Throughput of long flows at a quantile, R2C2 by TCP, all seeds together.
+fn long_at(r2c2: &[Carried], tcp: &[Carried], share: f64) -> Measured {
+    let [own, theirs] = both(r2c2, tcp);
+    Measured::one(quantile(&own, share) / quantile(&theirs, share))
 }
 
 /// Whether long flows are fastest with a queue for each, and slowest under TCP.
@@ -239,6 +243,8 @@ pub(super) fn limited(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings,
         let held = |get: fn(&Carried) -> f64| ours.iter().map(get).collect::<Vec<_>>();
         put("tcp", Measured::mean(&quotients(tcp, ours, Carried::short_p99)));
         put("pfq", Measured::mean(&quotients(ours, pfq, Carried::short_p99)));
+        put("tcp-long-p99", long_at(ours, tcp, 0.99));
+        put("order", order(ours, tcp, pfq));
         put("gap", gap(ours, pfq));
         put("reorder-p95", Measured::mean(&held(|run| run.held_by_node)));
         put("reorder-max", Measured::largest(&held(|run| run.held_max)));
