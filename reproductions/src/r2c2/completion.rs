@@ -18,7 +18,7 @@ const INTERVAL_BRIEF: u64 = 100;
 /// The τ of Figs 10 and 11.
 const USUAL: u64 = 1_000;
 /// How fast a flow of R2C2 goes at the most, in Gbit/s (our choice: the paper has no limit, and six links of a node carry 60).
-const LIMITS: [u64; 2] = [15, 30];
+const LIMITS: [u64; 2] = [15, 20];
 /// Percentiles at which the curves of Fig. 11 are compared (our choice).
 const TENTHS: [f64; 9] = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9];
 
@@ -254,7 +254,7 @@ pub(super) fn limited(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings,
     let gained = short.iter().map(|quotient| 1.0 - quotient).collect::<Vec<_>>();
     sheet.measure("limited.headroom-15", Measured::mean(&gained));
     let text = "A flow that is alone may go as fast as all six links of its node, 60 Gbps. Here the application gives the \
-                data of a flow to its node at 15 and at 30 Gbps. All flows are considered, and start at their share.";
+                data of a flow to its node at 15 and at 20 Gbps. All flows are considered, and start at their share.";
     Ok(findings("Flows that their application limits", text, vec![numbers(&cases, &runs)], sheet))
 }
 
