@@ -120,7 +120,7 @@ impl Runs {
 
 /// Fig. 9 at the 99.9th percentile, with what is adaptive on all ways and on shortest ways alone.
 pub(super) fn slowest(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Failure> {
-    const BARS: [(Bar, &str); 4] = [
+    const SLOWEST: [(Bar, &str); 4] = [
         (FAST_BESIDE, "fast"),
         (SLOW_BESIDE, "slow"),
         (FAST_SHORTEST, "fast-shortest"),
@@ -128,8 +128,8 @@ pub(super) fn slowest(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings,
     ];
     let mut sheet = Sheet::read(include_str!("../../aquila/fig9-slowest.claims.toml"));
     let clique = Clique::new(&Shape::FULL, Fibres::Grid);
-    let runs = Runs::carry(&clique, &BARS.map(|(bar, _)| bar), effort, watch)?;
-    for (bar, word) in BARS {
+    let runs = Runs::carry(&clique, &SLOWEST.map(|(bar, _)| bar), effort, watch)?;
+    for (bar, word) in SLOWEST {
         let tails = runs.of(bar, |point| point.p999);
         sheet.measure(&format!("fig9-slowest.{word}"), Measured::mean(&tails));
     }

@@ -15,14 +15,12 @@ const THREADS: u32 = 33;
 /// Flows of all senders together.
 const FLOWS: usize = 32;
 /// Messages of W3 to W5 in 3 s, some time-outs of 600 ms (our choice), of which the first two fifths are not measured:
-/// until then windows have come down to what the port holds. A quick run of W3 has a third of them in a third of the time.
+/// until then windows have come down to what the port holds. A quick run of W3 has a third of them in a third of the time,
+/// and is measured from before the first time-outs are over.
 const LONG_W3: (usize, u64) = (W3_AT, 10_400_000);
 const LONG_W4: (usize, u64) = (W4_AT, 261_000);
 const LONG_W5: (usize, u64) = (W5_AT, 11_800);
 const LONG_WARM_UP: f64 = 0.4;
-
-/// What a packet and a grant take of the line.
-pub(super) const SLOT_WITH_GRANT: &str = "129.76 ns";
 
 /// The workloads' places.
 const W1_AT: usize = 0;
@@ -49,7 +47,8 @@ pub(super) fn further(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings,
     let mut sheet = Sheet::read(include_str!("../../pl2/further.claims.toml"));
     memcached::further(&mut sheet, effort, &mut part(watch, 0.0..0.5))?;
     let usual = |fabric| traces::case(W4_AT, fabric, effort);
-    let cases = [with(usual(PL2), [("fabric.0.slot", json!(SLOT_WITH_GRANT))]), usual(OPTIMUM)];
+    let cases =
+        [with(usual(PL2), [("fabric.0.slot", json!(super::SLOT_WITH_GRANT))]), usual(OPTIMUM)];
     let runs = carry_all(&cases, effort.seeds(), &mut part(watch, 0.5..1.0))?;
     let carried = Measured::mean(&carried_alike(&runs[0], &runs[1]));
     sheet.measure("further.w4-throughput-grants", carried);

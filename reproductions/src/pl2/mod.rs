@@ -17,6 +17,9 @@ mod training;
 use crate::paper::experiment;
 use crate::{Experiment, Paper};
 
+/// What a packet and a grant take of the line together: the length of slots that hold both.
+const SLOT_WITH_GRANT: &str = "129.76 ns";
+
 /// The paper.
 pub(crate) const PAPER: Paper = Paper {
     name: "pl2",

@@ -17,7 +17,7 @@ const GAPS: [u64; 4] = [100, 1_000, 10_000, 100_000];
 const INTERVAL_BRIEF: u64 = 100;
 /// The τ of Figs 10 and 11.
 const USUAL: u64 = 1_000;
-/// How fast a flow of R2C2 goes at the most, in Gbit/s (our choice: the paper has no limit, and six links of a node carry 60).
+/// How fast a flow of R2C2 goes at the most, in Gbit/s (our choice: §5.2 has no limit; shortest paths carry 10 to 60).
 const LIMITS: [u64; 2] = [15, 20];
 /// Percentiles at which the curves of Fig. 11 are compared (our choice).
 const TENTHS: [f64; 9] = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9];
@@ -31,21 +31,11 @@ pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Fai
     let runs = carry_all(&cases, effort, watch)?;
     let [r2c2, tcp, pfq, lasting] = [&runs[0], &runs[1], &runs[2], &runs[3]];
     let longer = [&runs[4], &runs[5]];
-    let mut put = |word: &str, measured| sheet.measure(&format!("fig10.{word}"), measured);
     for (ours, reading) in [(r2c2, ""), (lasting, "-lasting")] {
-        put(&format!("tcp{reading}"), Measured::mean(&quotients(tcp, ours, Carried::short_p99)));
-        put(&format!("pfq{reading}"), Measured::mean(&quotients(ours, pfq, Carried::short_p99)));
-        let held = |get: fn(&Carried) -> f64| ours.iter().map(get).collect::<Vec<_>>();
-        put(&format!("reorder-p95{reading}"), Measured::mean(&held(|run| run.held_by_node)));
-        put(&format!("reorder-max{reading}"), Measured::largest(&held(|run| run.held_max)));
-        put(&format!("tcp-long-p99{reading}"), long_at(ours, tcp, 0.99));
-        put(&format!("tcp-long-mean{reading}"), Measured::mean(&long_quotients(ours, tcp)));
-        put(&format!("order{reading}"), order(ours, tcp, pfq));
-        put(&format!("gap{reading}"), gap(ours, pfq));
-        if reading.is_empty() {
-            put("tcp-long-p01", long_at(ours, tcp, 0.01));
-        }
+        measure_beside(&mut sheet, ["fig10", reading], ours, [tcp, pfq]);
     }
+    let mut put = |word: &str, measured| sheet.measure(&format!("fig10.{word}"), measured);
+    put("tcp-long-p01", long_at(r2c2, tcp, 0.01));
     let held: Vec<f64> = r2c2.iter().map(|run| run.held_p95).collect();
     put("reorder-p95-flows", Measured::mean(&held));
     let [ours, theirs] = longer;
@@ -60,6 +50,27 @@ pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Fai
         Unit::Count.format(cases[0].flows as f64)
     );
     Ok(findings("Short and long flows", &text, blocks, sheet))
+}
+
+/// Rows of Figs 10 and 11 and of reordering, in the experiment and the reading of these names: R2C2 beside TCP and a queue
+/// for each flow.
+fn measure_beside(
+    sheet: &mut Sheet,
+    [experiment, reading]: [&str; 2],
+    ours: &[Carried],
+    [tcp, pfq]: [&[Carried]; 2],
+) {
+    let mut put =
+        |word: &str, measured| sheet.measure(&format!("{experiment}.{word}{reading}"), measured);
+    let held = |get: fn(&Carried) -> f64| ours.iter().map(get).collect::<Vec<_>>();
+    put("tcp", Measured::mean(&quotients(tcp, ours, Carried::short_p99)));
+    put("pfq", Measured::mean(&quotients(ours, pfq, Carried::short_p99)));
+    put("reorder-p95", Measured::mean(&held(|run| run.held_by_node)));
+    put("reorder-max", Measured::largest(&held(|run| run.held_max)));
+    put("tcp-long-p99", long_at(ours, tcp, 0.99));
+    put("tcp-long-mean", Measured::mean(&long_quotients(ours, tcp)));
+    put("order", order(ours, tcp, pfq));
+    put("gap", gap(ours, pfq));
 }
 
 /// Throughput of long flows at a quantile, R2C2 by TCP, all seeds together.
@@ -238,24 +249,20 @@ pub(super) fn limited(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings,
     let runs = carry_all(&cases, effort, watch)?;
     let [limited, _, tcp, pfq, without] = &runs[..] else { unreachable!("five cases") };
     for (limit, ours) in LIMITS.iter().zip(&runs) {
-        let mut put =
-            |of: &str, measured| sheet.measure(&format!("limited.{of}-{limit}"), measured);
-        let held = |get: fn(&Carried) -> f64| ours.iter().map(get).collect::<Vec<_>>();
-        put("tcp", Measured::mean(&quotients(tcp, ours, Carried::short_p99)));
-        put("pfq", Measured::mean(&quotients(ours, pfq, Carried::short_p99)));
-        put("tcp-long-p99", long_at(ours, tcp, 0.99));
-        put("order", order(ours, tcp, pfq));
-        put("gap", gap(ours, pfq));
-        put("reorder-p95", Measured::mean(&held(|run| run.held_by_node)));
-        put("reorder-max", Measured::largest(&held(|run| run.held_max)));
-        put("queue", Measured::mean(&held(|run| run.queue_p99)));
+        measure_beside(&mut sheet, ["limited", &format!("-{limit}")], ours, [tcp, pfq]);
+        let queues: Vec<f64> = ours.iter().map(|run| run.queue_p99).collect();
+        sheet.measure(&format!("limited.queue-{limit}"), Measured::mean(&queues));
     }
     let short = quotients(limited, without, Carried::short_p99);
     let gained = short.iter().map(|quotient| 1.0 - quotient).collect::<Vec<_>>();
-    sheet.measure("limited.headroom-15", Measured::mean(&gained));
-    let text = "A flow that is alone may go as fast as all six links of its node, 60 Gbps. Here the application gives the \
-                data of a flow to its node at 15 and at 20 Gbps. All flows are considered, and start at their share.";
-    Ok(findings("Flows that their application limits", text, vec![numbers(&cases, &runs)], sheet))
+    sheet.measure(&format!("limited.headroom-{}", LIMITS[0]), Measured::mean(&gained));
+    let [low, high] = LIMITS;
+    let text = format!(
+        "A flow that is alone goes as fast as its shortest paths carry, up to 60 Gbps. Here the application gives the \
+         data of a flow to its node at {low} and at {high} Gbps. All flows are considered, and start at their share."
+    );
+    let blocks = vec![numbers(&cases, &runs)];
+    Ok(findings("Flows whose applications limit them", &text, blocks, sheet))
 }
 
 /// What grows with the run: of three times as many flows, at τ = 100 ns and 1 µs.
@@ -330,6 +337,8 @@ fn numbers(cases: &[Case], runs: &[Vec<Carried>]) -> Block {
         ("rack", "Rack", Unit::Count),
         ("gap", "Time from flow to flow", Unit::Seconds),
         ("interval", "From computation to computation", Unit::Seconds),
+        ("headroom", "Headroom", Unit::Share),
+        ("limit", "Limit of a flow", Unit::BitsPerSecond),
         ("flows", "Flows", Unit::Count),
         ("realised", "Load, realised", Unit::Share),
         ("fct_p50", "FCT short, median", Unit::Seconds),
@@ -357,6 +366,8 @@ fn numbers(cases: &[Case], runs: &[Vec<Carried>]) -> Block {
             json!(case.rack.name()),
             json!(case.gap as f64 * 1e-9),
             json!(case.interval as f64 * 1e-6),
+            json!(case.headroom),
+            json!(case.limit.map(|gbps| gbps as f64 * 1e9)),
             json!(case.flows),
             mean(&|run| run.realised),
             mean(&|run| quantile(&run.short, 0.5)),

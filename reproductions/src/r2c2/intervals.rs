@@ -26,7 +26,7 @@ const USUAL_GAP: u64 = 1_000;
 /// Seeds of Figs 15 and 16, quick or not: from one ρ to the next little changes (our choice).
 const SEEDS: u64 = 5;
 
-/// Seeds of Fig. 8 (our choice): a run of a few milliseconds has some twenty computations.
+/// Seeds of Fig. 8 (our choice): a run of ten milliseconds has twenty computations at ρ = 500 µs, of a few flows each.
 const COST_SEEDS: u64 = 10;
 
 /// Of which flows rates are computed, by the seconds from one computation to the next.

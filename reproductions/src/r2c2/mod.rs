@@ -85,7 +85,7 @@ const EXPERIMENTS: &[Experiment] = &[
         "r2c2",
         "limited",
         "§5.2, Figs 10 to 14",
-        "Flows that their application limits",
+        "Flows whose applications limit them",
         completion::limited
     ),
     experiment!(

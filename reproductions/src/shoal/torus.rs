@@ -100,9 +100,12 @@ impl Point {
 /// What the rows are about.
 const QUOTIENTS: [(&str, Quotients); 2] = [("tail", Pair::tails), ("goodput", Pair::goodputs)];
 
+/// A quarter of a link's 16.667 Gbps, in Mbit/s.
+const QUARTER: u64 = 4_167;
+
 /// Slower starts: in the names of rows and in words.
 const STARTS: [(&str, &str, Rates); 2] = [
-    ("quarter", "from a quarter of a link's rate", Rates::LastingFrom(4_167)),
+    ("quarter", "from a quarter of a link's rate", Rates::LastingFrom(QUARTER)),
     ("share", "rates of all, from their share on", Rates::Share),
 ];
 

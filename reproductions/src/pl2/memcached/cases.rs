@@ -194,7 +194,7 @@ impl Case {
             Variant::Free => settings.extend(incast::free()),
             Variant::FreeExchanges => settings.push(incast::free_exchanges()),
             Variant::Grants => {
-                settings.push(("fabric.0.slot", json!(super::super::causes::SLOT_WITH_GRANT)))
+                settings.push(("fabric.0.slot", json!(super::super::SLOT_WITH_GRANT)))
             }
             Variant::Bursts(packets) => settings.push(("fabric.0.burst_packets", json!(packets))),
             Variant::FreeBursts(packets) => {
