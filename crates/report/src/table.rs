@@ -125,6 +125,19 @@ impl ResultsTable {
         self.rows.push(row);
     }
 
+    /// The table without the column of this key if all of its cells are empty.
+    #[must_use]
+    pub fn without_if_empty(mut self, key: &str) -> Self {
+        let Some(at) = self.columns.iter().position(|column| column.key == key) else {
+            return self;
+        };
+        if self.rows.iter().all(|row| row[at].text.is_empty()) {
+            self.columns.remove(at);
+            self.rows.iter_mut().for_each(|row| drop(row.remove(at)));
+        }
+        self
+    }
+
     /// The table as an array of objects, one a row, keys in column order.
     #[must_use]
     pub fn to_json(&self) -> Value {

@@ -325,7 +325,8 @@ pub fn claims_page(title: &str, lead: &str, claims: &[Claim], experiments: Vec<S
     ];
     let there = others.into_iter().filter(|&(_, count, _)| count > 0);
     tiles.extend(there.map(|(label, count, note)| beside(label, count, note)));
-    page.push("Claims", vec![Block::Tiles(tiles), Block::table(claims_table(claims))]);
+    let table = claims_table(claims).without_if_empty("cause").without_if_empty("of");
+    page.push("Claims", vec![Block::Tiles(tiles), Block::table(table)]);
     for experiment in experiments {
         page.push(experiment.title, experiment.blocks);
     }
@@ -346,6 +347,19 @@ mod tests {
         assert!(!page.contains("of 0 published claims"));
         let page = claims_page("claims", "", &[claim()], Vec::new()).to_html();
         assert!(page.contains("of 1 published claims"));
+    }
+
+    #[test]
+    fn a_page_leaves_out_columns_that_say_nothing() {
+        let has = |claim: Claim, title: &str| {
+            let page = claims_page("claims", "", &[claim], Vec::new()).to_html();
+            page.contains(&format!("<th scope=\"col\">{title}</th>"))
+        };
+        let check = || Claim { kind: Kind::Check, of: String::new(), ..claim() };
+        assert!(has(claim(), "Published claim") && !has(check(), "Published claim"));
+        let differs = || Claim { verdict: Verdict::Differs, cause: Some(Cause::Tested), ..claim() };
+        assert!(has(differs(), "Cause") && !has(claim(), "Cause"));
+        assert!(has(check(), "Verdict"));
     }
 
     fn claim() -> Claim {
