@@ -181,7 +181,9 @@ fn ctrl_c_in_a_run_keeps_what_was_measured_and_says_so() {
         let done = Done::of(&child.wait_with_output().unwrap());
         assert_eq!(done.code, Some(130), "{done:#?}");
         assert!(done.stderr.contains("interrupted"), "{done:#?}");
-        if done.stderr.contains("before anything was finished") {
+        // So it may also be that the run does not get to hear of the signal within a second.
+        let nothing_is_kept = ["before anything was finished", "did not stop in time"];
+        if nothing_is_kept.iter().any(|words| done.stderr.contains(words)) {
             assert!(!place.join("out/summary.json").exists(), "{done:#?}");
             continue;
         }
@@ -189,7 +191,7 @@ fn ctrl_c_in_a_run_keeps_what_was_measured_and_says_so() {
         assert_eq!(place.names("out").len(), 6);
         return;
     }
-    panic!("no flow ended in a minute");
+    panic!("no run was kept in a minute");
 }
 
 #[test]
