@@ -4,7 +4,9 @@ use report::Unit;
 use report::page::{Axis, Block, Plot};
 use serde_json::{Value, json};
 
-use super::racks::{Carried, Case, RACKS, Rack, both, carry_all, long_quotients, quotients};
+use super::racks::{
+    Carried, Case, RACKS, Rack, both, carry_all, long_quotients, losses, quotients,
+};
 use crate::claims::{Measured, Shape, Sheet, Spread};
 use crate::drawing::{curve, distribution, findings, plot, table};
 use crate::runs::quantile;
@@ -239,7 +241,7 @@ pub(super) fn shorter(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings,
     Ok(findings("Shorter runs", text, vec![numbers(&cases, &runs)], sheet))
 }
 
-/// What becomes of Figs 10 to 14 at τ = 1 µs where no flow of R2C2 goes as fast as all links of its node.
+/// What becomes of Figs 10 to 14 at τ = 1 µs where no flow of R2C2 goes as fast as its shortest paths carry.
 pub(super) fn limited(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Failure> {
     let mut sheet = Sheet::read(include_str!("../../r2c2/limited.claims.toml"));
     let of_limit = |limit| Case { limit: Some(limit), ..Case::new(Rack::R2c2, USUAL) };
@@ -253,10 +255,9 @@ pub(super) fn limited(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings,
         let queues: Vec<f64> = ours.iter().map(|run| run.queue_p99).collect();
         sheet.measure(&format!("limited.queue-{limit}"), Measured::mean(&queues));
     }
-    let short = quotients(limited, without, Carried::short_p99);
-    let gained = short.iter().map(|quotient| 1.0 - quotient).collect::<Vec<_>>();
-    sheet.measure(&format!("limited.headroom-{}", LIMITS[0]), Measured::mean(&gained));
     let [low, high] = LIMITS;
+    let gained = losses(quotients(limited, without, Carried::short_p99));
+    sheet.measure(&format!("limited.headroom-{low}"), Measured::mean(&gained));
     let text = format!(
         "A flow that is alone goes as fast as its shortest paths carry, up to 60 Gbps. Here the application gives the \
          data of a flow to its node at {low} and at {high} Gbps. All flows are considered, and start at their share."

@@ -3,7 +3,7 @@
 use report::Unit;
 use report::page::{Axis, Block};
 
-use super::racks::{Carried, Case, Rack, carry_all, long_quotients, quotients};
+use super::racks::{Carried, Case, Rack, carry_all, long_quotients, losses, quotients};
 use crate::claims::{Measured, Shape, Sheet, Spread};
 use crate::drawing::{curve, findings, plot};
 use crate::{Effort, Failure, Findings, Watch};
@@ -49,9 +49,6 @@ pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Fai
     let short =
         |of: &[Vec<Carried>], index: usize| quotients(&of[index], &of[0], Carried::short_p99);
     let long = |of: &[Vec<Carried>], index: usize| long_quotients(&of[index], &of[0]);
-    let losses = |quotients: Vec<f64>| -> Vec<f64> {
-        quotients.into_iter().map(|quotient| 1.0 - quotient).collect()
-    };
     let readings = racks.map(|(_, reading)| reading);
     let measured = groups.iter().copied().zip(readings).chain([(longer, "-longer")]);
     for (place, (of, reading)) in measured.enumerate() {

@@ -219,6 +219,11 @@ pub(super) fn quotients(
     first.iter().zip(second).map(|(first, second)| get(first) / get(second)).collect()
 }
 
+/// By how much each quotient is below one.
+pub(super) fn losses(quotients: Vec<f64>) -> Vec<f64> {
+    quotients.into_iter().map(|quotient| 1.0 - quotient).collect()
+}
+
 /// Throughput of the long flows that both racks delivered, all seeds together.
 pub(super) fn both(first: &[Carried], second: &[Carried]) -> [Vec<f64>; 2] {
     let mut found = [Vec::new(), Vec::new()];
