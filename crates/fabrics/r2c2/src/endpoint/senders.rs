@@ -33,9 +33,10 @@ pub(super) struct Sender {
     is_waiting: bool,
     pub(super) bucket: Bucket,
     /// How fast the application gives data, if that may be slower than the network; the demand that
-    /// follows from it (§3.3.2), and what was sent since it was last estimated.
+    /// follows from it (§3.3.2), when it was last estimated, and what was sent since.
     application: Option<Rate>,
     demand: Demand,
+    estimated_at: Time,
     sent: Bytes,
     packets: u64,
     /// First packet that has not been sent.
@@ -138,6 +139,7 @@ impl Senders {
             bucket: Bucket::new(self.burst, flow.start),
             application: self.class(&flow).application_rate,
             demand: Demand::default(),
+            estimated_at: flow.start,
             sent: Bytes::ZERO,
             packets: self.framing.packets(flow.size),
             next: 0,
@@ -159,6 +161,7 @@ impl Senders {
         let sender = &mut self.flows[key.index()];
         let source = sender.flow.src.index();
         (sender.index, sender.fact, sender.is_waiting) = (index, fact, false);
+        sender.estimated_at = now;
         sender.bucket = Bucket::new(self.burst, now);
         sender.bucket.set_pace(now, Some(self.initial[source]));
         self.turns.join(source, key);
@@ -277,9 +280,9 @@ impl Senders {
         self.of_node(node).filter(is_meant).collect()
     }
 
-    /// A period has passed: estimates the demand of a flow that its application may limit. The new
-    /// one, if all nodes are to be told. A flow whose application has given everything is limited by
-    /// the network alone.
+    /// Estimates the demand of a flow that its application may limit, if it has gone on for a period
+    /// since the last estimate. The new one, if all nodes are to be told. A flow whose application has
+    /// given everything is limited by the network alone: what was told of it is taken back.
     pub(super) fn observe(
         &mut self,
         key: FlowKey,
@@ -288,13 +291,19 @@ impl Senders {
     ) -> Option<Option<Rate>> {
         let framing = self.framing;
         let sender = self.get_mut(key);
-        let sent = std::mem::take(&mut sender.sent);
-        if sender.application.is_none() || sender.given_at(sender.flow.size) <= now {
+        sender.application?;
+        if sender.given_at(sender.flow.size) <= now {
+            return sender.demand.take_back().then_some(None);
+        }
+        let over = now - sender.estimated_at;
+        if over < plan.period {
             return None;
         }
+        sender.estimated_at = now;
+        let sent = std::mem::take(&mut sender.sent);
         let allocated = sender.bucket.pace().unwrap_or(plan.ceiling);
         let waiting = sender.waiting(now, framing);
-        let tells = sender.demand.observe(plan, allocated, sent, waiting);
+        let tells = sender.demand.observe(plan, over, allocated, (sent, waiting));
         tells.then(|| sender.demand.told())
     }
 

@@ -18,7 +18,8 @@ const KBPS: u64 = 1_000;
 /// How demands are estimated and told.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DemandPlan {
-    /// The estimation period, T of Eq. 1. **Our choice**: the interval of recomputation, ρ (E13).
+    /// The estimation period, T of Eq. 1, at the least: a flow's first is longer by what it had of one
+    /// when it started. **Our choice**: the interval of recomputation, ρ (E13).
     pub period: Span,
     /// The part that a new estimate has in the smoothed one is 1 / 2^this. **Our choice**: 2, a
     /// quarter (E13; the paper gives no constant).
@@ -60,18 +61,18 @@ impl Demand {
         self.scaled.map(|scaled| Rate::from_bps(scaled >> plan.gain_shift))
     }
 
-    /// Takes in a period in which the flow had `allocated`, sent `sent` and left `waiting` at its
-    /// sender. Whether the demand is to be broadcast: if it is below the allocation, or above what
-    /// was told where that is what limits the flow, and not within the margin of it. At most once a
-    /// period, then; and not while what was told makes no difference.
+    /// Takes in a period, of length `over`, in which the flow had `allocated`, sent `sent` and left
+    /// `waiting` at its sender. Whether the demand is to be broadcast: if it is below the allocation,
+    /// or above what was told where that is what limits the flow, and not within the margin of it. At
+    /// most once a period, then; and not while what was told makes no difference.
     pub fn observe(
         &mut self,
         plan: &DemandPlan,
+        over: Span,
         allocated: Rate,
-        sent: Bytes,
-        waiting: Bytes,
+        (sent, waiting): (Bytes, Bytes),
     ) -> bool {
-        let new = estimate(estimate(Rate::default(), sent, plan.period), waiting, plan.period);
+        let new = estimate(estimate(Rate::default(), sent, over), waiting, over);
         let scaled = match self.scaled {
             Some(old) => old - (old >> plan.gain_shift) + new.as_bps(),
             None => new.as_bps() << plan.gain_shift,
@@ -89,6 +90,11 @@ impl Demand {
             self.told = (whole < plan.ceiling).then_some(whole);
         }
         self.told != told
+    }
+
+    /// The host limits the flow no longer. Whether that is to be broadcast.
+    pub fn take_back(&mut self) -> bool {
+        self.told.take().is_some()
     }
 }
 
@@ -142,7 +148,7 @@ mod tests {
             let offered = waiting + in_a_period(host(period));
             let sent = offered.min(allocated.bytes_in(PLAN.period));
             waiting = offered - sent;
-            told += u64::from(demand.observe(&PLAN, allocated, sent, waiting));
+            told += u64::from(demand.observe(&PLAN, PLAN.period, allocated, (sent, waiting)));
         }
         (found, told)
     }
@@ -186,11 +192,31 @@ mod tests {
     }
 
     #[test]
+    fn m23_what_a_period_brings_is_taken_over_the_time_that_it_lasted() {
+        for over in [PLAN.period, PLAN.period * 3 / 2, PLAN.period * 2] {
+            let mut demand = Demand::default();
+            let sent = (Rate::from_gbps(2).bytes_in(over), Bytes::ZERO);
+            assert!(demand.observe(&PLAN, over, Rate::from_gbps(5), sent));
+            assert_eq!(demand.told(), Some(Rate::from_gbps(2)), "{over}");
+        }
+    }
+
+    #[test]
+    fn m23_a_demand_is_taken_back_once() {
+        let mut demand = Demand::default();
+        assert!(!demand.take_back(), "none was told");
+        let sent = (in_a_period(2_000_000_000), Bytes::ZERO);
+        assert!(demand.observe(&PLAN, PLAN.period, Rate::from_gbps(5), sent));
+        assert!(demand.take_back());
+        assert_eq!((demand.told(), demand.take_back()), (None, false));
+    }
+
+    #[test]
     fn smoothing_ends_at_the_estimate_itself() {
         let mut demand = Demand::default();
         for _ in 0..400 {
-            let _ =
-                demand.observe(&PLAN, Rate::from_gbps(9), in_a_period(3_000_016_000), Bytes::ZERO);
+            let sent = (in_a_period(3_000_016_000), Bytes::ZERO);
+            let _ = demand.observe(&PLAN, PLAN.period, Rate::from_gbps(9), sent);
         }
         assert_eq!(demand.smoothed(&PLAN), Some(Rate::from_bps(3_000_016_000)));
     }

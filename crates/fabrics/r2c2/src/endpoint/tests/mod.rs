@@ -227,6 +227,39 @@ fn m23_what_a_host_cannot_send_others_get() {
     assert!(took > Span::from_us(16_900), "{took}");
 }
 
+/// Flows that have the rack to themselves, of a tenth of an interval to four, at any time of one: each takes
+/// as long as its application does, and hardly longer.
+#[test]
+fn m23_a_flow_alone_ends_when_its_application_does() {
+    let application = Rate::from_gbps(5);
+    let class = config::Class { application_rate: Some(application), ..config::Class::default() };
+    let plain = Config { classes: vec![class], ..torus(&[4, 4]) };
+    let interval = plain.interval;
+    let flows: Vec<Flow> = (0..400)
+        .map(|id: u64| {
+            let (src, part) = ((id * 7 % 16) as u32, id % 40 + 1);
+            let size = application.bytes_in(interval * part / 10).get();
+            let start = Time::ZERO + interval * 10 * id + interval * (id * 37 % 101) / 101;
+            flow(id, src, (src + 6) % 16, size, start)
+        })
+        .collect();
+    for (start, controller) in
+        [(config::Start::Link, None), (config::Start::Share, None), (config::Start::Link, Some(3))]
+    {
+        let plan = Config { start, controller, ..plain.clone() }.plan().unwrap();
+        let ends = carry(&mut rack(&plan, 1), &flows);
+        assert_eq!(ends.completed.len(), flows.len());
+        for (flow, end) in ends.completed {
+            let gives = application.send_time(flow.size);
+            let took = end - flow.start;
+            assert!(
+                took > gives && took < gives * 11 / 10 + interval / 10,
+                "{start:?} {flow:?} took {took} for {gives}"
+            );
+        }
+    }
+}
+
 #[test]
 fn m21_a_flow_of_later_priority_waits_for_what_is_left() {
     let class = |priority| config::Class {
