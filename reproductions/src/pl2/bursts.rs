@@ -122,20 +122,53 @@ pub(super) fn run_without_work(effort: Effort, watch: &mut Watch<'_>) -> Result<
         sheet.measure(&format!("burst-free.{word}"), least(slowdowns, Unit::Ratio));
     }
     sheet.measure("burst-free.memcached", most(&calls, Unit::Count));
-    let least_first = [&latencies].into_iter().chain(&slowdowns);
-    let mut ratios: Vec<Vec<f64>> =
-        least_first.map(|values| beside_best(values, f64::min)).collect();
+    let mut ratios = beside_least(&latencies, &slowdowns);
     ratios.push(beside_best(&calls, f64::max).into_iter().map(f64::recip).collect());
-    let worst = |place: usize| {
-        let worst = ratios.iter().map(|ratios| ratios[place]).max_by(f64::total_cmp);
-        Spread::of(&[worst.expect("there are workloads")])
-    };
-    let worst: Vec<Spread> = (0..BURSTS.len()).map(worst).collect();
-    sheet.measure("burst-free.together", least(&worst, Unit::Ratio));
+    sheet.measure("burst-free.together", least(&together(&ratios), Unit::Ratio));
     let text = "The microbursts of Fig. 1, memcached beside four hosts (Fig. 3) and W3 to W5 over raw Ethernet (Fig. 8), \
                 with bursts of one to sixteen packets and threads that do nothing but send.";
     let blocks = vec![by_workload(&slowdowns, &calls)];
     Ok(findings("Packets in a burst (K), hosts without work", text, blocks, sheet))
+}
+
+/// K where an exchange takes what it takes from NIC to NIC, and threads do nothing but send.
+pub(super) fn run_nic_to_nic(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Failure> {
+    let mut sheet = Sheet::read(include_str!("../../pl2/burst-nic.claims.toml"));
+    let kinds = [messages(effort)].into_iter().chain([0, 1, 2].map(|index| trace(index, effort)));
+    let nic_to_nic = |mut case: Case| {
+        let keys = ["fabric.0.host.delay", "fabric.0.host.jitter.median"];
+        case.settings.extend(keys.map(|key| (key, json!("0 ns"))));
+        case
+    };
+    let cases: Vec<Case> = kinds.map(without_work).map(nic_to_nic).flat_map(by_burst).collect();
+    let mut runs = carry_all(&cases, effort.seeds(), watch)?.into_iter();
+    let mut next = || -> Vec<Vec<Ran>> { runs.by_ref().take(BURSTS.len()).collect() };
+    let latencies = all(&next(), "fct.all.p99");
+    let slowdowns: [Vec<Spread>; 3] = std::array::from_fn(|_| all(&next(), "slowdown.all.p99"));
+    sheet.measure("burst-nic.best", least(&latencies, Unit::Seconds));
+    for (word, slowdowns) in ["w3", "w4", "w5"].iter().zip(&slowdowns) {
+        sheet.measure(&format!("burst-nic.{word}"), least(slowdowns, Unit::Ratio));
+    }
+    let together = together(&beside_least(&latencies, &slowdowns));
+    sheet.measure("burst-nic.together", least(&together, Unit::Ratio));
+    let text = "The microbursts of Fig. 1 and W3 to W5 over raw Ethernet (Fig. 8), with bursts of one to sixteen packets, \
+                hosts whose software takes no time, and threads that do nothing but send.";
+    Ok(findings("Packets in a burst (K), exchanges from NIC to NIC", text, Vec::new(), sheet))
+}
+
+/// For each workload, what each length has by what the best has.
+fn beside_least(latencies: &[Spread], slowdowns: &[Vec<Spread>; 3]) -> Vec<Vec<f64>> {
+    let all = std::iter::once(latencies).chain(slowdowns.iter().map(Vec::as_slice));
+    all.map(|values| beside_best(values, f64::min)).collect()
+}
+
+/// For each length the largest of these ratios.
+fn together(ratios: &[Vec<f64>]) -> Vec<Spread> {
+    let worst = |place: usize| {
+        let worst = ratios.iter().map(|ratios| ratios[place]).max_by(f64::total_cmp);
+        Spread::of(&[worst.expect("there are workloads")])
+    };
+    (0..BURSTS.len()).map(worst).collect()
 }
 
 /// Each value by the best of them.

@@ -41,6 +41,13 @@ const EXPERIMENTS: &[Experiment] = &[
         "Packets in a burst (K), hosts without work",
         bursts::run_without_work,
     ),
+    experiment!(
+        "pl2",
+        "burst-nic",
+        "§4.3",
+        "Packets in a burst (K), exchanges from NIC to NIC",
+        bursts::run_nic_to_nic,
+    ),
     experiment!("pl2", "threshold", "§4.4", "When bursts go unsolicited (t)", sweeps::thresholds),
     experiment!("pl2", "exchange", "§5, §7", "A reservation and its grant", sweeps::exchange),
     experiment!("pl2", "fig3", "§6.2.1, Figs 3, 4", "memcached beside TCP", memcached::beside_tcp),

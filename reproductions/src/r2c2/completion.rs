@@ -219,14 +219,15 @@ fn measure_queues(sheet: &mut Sheet, swept: &Swept<'_>, rack: Rack, reading: &st
     }
 }
 
-/// What a third, or a ninth, of the flows leaves of what grows with a run.
+/// What a third, a ninth, or a twenty-seventh of the flows leaves of what grows with a run.
 pub(super) fn shorter(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Failure> {
     let mut sheet = Sheet::read(include_str!("../../r2c2/shorter.claims.toml"));
     let of_claims = |gap| Case::new(Rack::Lasting, gap);
     let third = of_claims(USUAL).shorter();
-    let cases = [third, third.shorter(), of_claims(GAPS[0]).shorter()];
+    let ninth = third.shorter();
+    let cases = [third, ninth, ninth.shorter(), of_claims(GAPS[0]).shorter()];
     let runs = carry_all(&cases, effort, watch)?;
-    let [third, ninth, dense] = &runs[..] else { unreachable!("three cases") };
+    let [third, ninth, shortest, dense] = &runs[..] else { unreachable!("four cases") };
     let mut put = |word: &str, measured| sheet.measure(&format!("shorter.{word}"), measured);
     let over =
         |runs: &[Carried], get: fn(&Carried) -> f64| -> Vec<f64> { runs.iter().map(get).collect() };
@@ -236,8 +237,9 @@ pub(super) fn shorter(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings,
         put(word, Measured::mean(&over(runs, |run| run.queue_p99)));
     }
     put("queue-median-ninth", Measured::mean(&over(ninth, |run| run.queue_p50)));
+    put("queue-median-27th", Measured::mean(&over(shortest, |run| run.queue_p50)));
     put("queue-100ns-median", Measured::mean(&over(dense, |run| run.queue_p50)));
-    let text = "The paper does not say how long its runs were. These have a third of the usual flows, and a ninth.";
+    let text = "The paper does not say how long its runs were. These have a third of the usual flows, a ninth, and a twenty-seventh.";
     Ok(findings("Shorter runs", text, vec![numbers(&cases, &runs)], sheet))
 }
 

@@ -77,6 +77,8 @@ pub(in crate::pl2) enum Variant {
     Half,
     /// The same, 45 Gbps of them.
     NearlyHalf,
+    /// The same as [`Self::Half`], and exchanges that cost the host nothing.
+    HalfFreeExchanges,
     /// Messages of the same size, one every 160 µs: 50 Gbps.
     HalfEven,
     /// Hosts whose datagrams come ten at a time, at random, 50 Gbps of them, instead of all that they can send.
@@ -192,7 +194,9 @@ impl Case {
                 settings.push(("fabric.0.acknowledgments", json!("unreserved")));
             }
             Variant::Free => settings.extend(incast::free()),
-            Variant::FreeExchanges => settings.push(incast::free_exchanges()),
+            Variant::FreeExchanges | Variant::HalfFreeExchanges => {
+                settings.push(incast::free_exchanges());
+            }
             Variant::Grants => {
                 settings.push(("fabric.0.slot", json!(super::super::SLOT_WITH_GRANT)))
             }
@@ -226,7 +230,7 @@ impl Case {
             })
         };
         Some(match self.variant {
-            Variant::Half => at_random("1 MB", of_each(HALF)),
+            Variant::Half | Variant::HalfFreeExchanges => at_random("1 MB", of_each(HALF)),
             Variant::NearlyHalf => at_random("1 MB", of_each(NEARLY_HALF)),
             Variant::Paced => at_random(DATAGRAMS, of_each(HALF)),
             Variant::LittleMore => at_random(DATAGRAMS, LITTLE_MORE),

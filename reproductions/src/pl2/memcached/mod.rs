@@ -326,10 +326,14 @@ pub(super) fn further(
     watch: &mut Watch<'_>,
 ) -> Result<(), Failure> {
     let udp = |hosts| Case::new(PL2, Background::Udp, hosts, effort).varied(Variant::Flows(4));
-    let half = |fabric| Case::new(fabric, Background::Tcp, 1, effort).varied(Variant::NearlyHalf);
-    let cases = [udp(0), udp(2), udp(4), half(PL2), half(CUBIC)];
-    let swept = Swept::carry(&cases, effort, watch)?;
-    let [none, two, four, pl2, cubic] = [0, 1, 2, 3, 4].map(|case| swept.at(case));
+    let beside_own =
+        |(fabric, variant)| Case::new(fabric, Background::Tcp, 1, effort).varied(variant);
+    let nearly = [PL2, CUBIC].map(|fabric| beside_own((fabric, Variant::NearlyHalf)));
+    let free = [(PL2, Variant::HalfFreeExchanges), (CUBIC, Variant::Half)].map(beside_own);
+    let cases = [udp(0), udp(2), udp(4)].into_iter().chain(nearly).chain(free);
+    let swept = Swept::carry(&cases.collect::<Vec<_>>(), effort, watch)?;
+    let [none, two, four, pl2, cubic, free, usual] =
+        [0, 1, 2, 3, 4, 5, 6].map(|case| swept.at(case));
     let mut put = |word: &str, measured| sheet.measure(&format!("further.{word}"), measured);
     put("udp-p99", tail(four));
     put("udp-tail", Measured::mean(&quotients(&over(four, p99), &over(none, p99))));
@@ -338,5 +342,7 @@ pub(super) fn further(
     put("udp-background-2", Measured::mean(&over(two, |run| run.background)));
     put("udp-background-4", Measured::mean(&over(four, |run| run.background)));
     put("one-half", Measured::mean(&quotients(&over(pl2, rate), &over(cubic, rate))));
+    let free = quotients(&over(free, rate), &over(usual, rate));
+    put("one-half-exchanges", Measured::mean(&free));
     Ok(())
 }
