@@ -28,7 +28,7 @@ impl Effort {
     /// Seeds where a run takes long (our choice).
     pub(crate) const fn seeds(self) -> u64 {
         match self {
-            Self::Quick => 3,
+            Self::Quick => 2,
             Self::Full => 5,
         }
     }

@@ -115,7 +115,7 @@ fn over(runs: &[Ran], get: impl Fn(&Ran) -> f64) -> Vec<f64> {
 /// Fig. 1.
 pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Failure> {
     let mut sheet = Sheet::read(include_str!("../../pl2/fig1.claims.toml"));
-    let runs = carry_all(&cases(effort), SEEDS, watch)?;
+    let runs = carry_all(&cases(effort), seeds(effort), watch)?;
     let [pl2, rds, far, far_rds, random, random_rds, paced, _, rest @ ..] = &runs[..] else {
         unreachable!("twelve cases")
     };
@@ -175,6 +175,24 @@ pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Fai
     Ok(findings("Microbursts", text, blocks, sheet))
 }
 
+/// RDS's tail by what a message takes that has the rack to itself.
+pub(super) fn beside_one_alone(
+    sheet: &mut Sheet,
+    effort: Effort,
+    watch: &mut Watch<'_>,
+) -> Result<(), Failure> {
+    let timing = json!({ "rounds": 1_000, "period": "170.82 us" });
+    let incast = json!({ "kind": "incast", "senders": 1, "receiver": 0, "size": "61 KiB",
+                         "timing": timing });
+    let alone = vec![("workload", incast), ("run.flows", json!(1_000))];
+    let case = |settings| Case { file: FILE, fabric: RDS, settings };
+    let cases = [case(microbursts(messages(effort))), case(alone)];
+    let runs = carry_all(&cases, effort.seeds(), watch)?;
+    let beside = quotients(&numbers(&runs[0], "fct.all.p999"), &numbers(&runs[1], "fct.all.p50"));
+    sheet.measure("further.rds-tail-alone", Measured::mean(&beside));
+    Ok(())
+}
+
 /// "Reducing the drop-timeout only increases drops, while only slightly reducing the 99.9%ile".
 fn timeout(usual: &[Ran], hasty: &[Ran], p999: &str) -> Measured {
     let mean = |runs: &[Ran], get: &dyn Fn(&Ran) -> f64| {
@@ -190,8 +208,13 @@ fn timeout(usual: &[Ran], hasty: &[Ran], p999: &str) -> Measured {
     Measured::shape(words, Shape::of(drops[1] >= drops[0] && tails[1] <= tails[0]))
 }
 
-/// Seeds of each case, quick or not: few packets are lost (our choice).
-const SEEDS: u64 = 5;
+/// Seeds of each case: few packets are lost, so that a quick run has more than others (our choice).
+const fn seeds(effort: Effort) -> u64 {
+    match effort {
+        Effort::Quick => 3,
+        Effort::Full => effort.seeds(),
+    }
+}
 
 /// Figs 1a to 1c: the first seed.
 fn plots(runs: &[&Vec<Ran>; 4]) -> Vec<Plot> {

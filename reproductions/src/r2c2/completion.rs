@@ -37,6 +37,8 @@ pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Fai
         measure_beside(&mut sheet, ["fig10", reading], ours, [tcp, pfq]);
     }
     let mut put = |word: &str, measured| sheet.measure(&format!("fig10.{word}"), measured);
+    put("gap-medians", gap_of_medians(r2c2, pfq));
+    put("gap-medians-lasting", gap_of_medians(lasting, pfq));
     put("tcp-long-p01", long_at(r2c2, tcp, 0.01));
     let held: Vec<f64> = r2c2.iter().map(|run| run.held_p95).collect();
     put("reorder-p95-flows", Measured::mean(&held));
@@ -96,7 +98,19 @@ fn order(r2c2: &[Carried], tcp: &[Carried], pfq: &[Carried]) -> Measured {
 /// Whether long flows are farther from those with a queue for each than short ones are.
 fn gap(r2c2: &[Carried], pfq: &[Carried]) -> Measured {
     let short = Spread::of(&quotients(r2c2, pfq, Carried::short_p99)).mean;
-    let long = Spread::of(&long_quotients(pfq, r2c2)).mean;
+    wider(Spread::of(&long_quotients(pfq, r2c2)).mean, short)
+}
+
+/// The same of medians, as curves of both figures are seen to lie apart.
+fn gap_of_medians(r2c2: &[Carried], pfq: &[Carried]) -> Measured {
+    let of_short = |run: &Carried| quantile(&run.short, 0.5);
+    let short = Spread::of(&quotients(r2c2, pfq, of_short)).mean;
+    let [theirs, ours] = both(pfq, r2c2).map(|rates| quantile(&rates, 0.5));
+    wider(theirs / ours, short)
+}
+
+/// Whether the gap of long flows is wider than that of short ones.
+fn wider(long: f64, short: f64) -> Measured {
     let words = [long, short].map(|quotient| Unit::Ratio.format(quotient));
     Measured::shape(words.join(" beside "), Shape::of(long > short))
 }

@@ -48,14 +48,8 @@ pub(super) fn flows(effort: Effort) -> u64 {
     }
 }
 
-/// Seeds of these runs (our choice): they take most of the house's time. A run of the paper's size carries more flows
-/// than all seeds of a quick one, and the paper tells of one.
-pub(super) const fn seeds(effort: Effort) -> u64 {
-    match effort {
-        Effort::Quick => 2,
-        Effort::Full => 1,
-    }
-}
+/// Seeds of these runs, which take most of the house's time: the paper tells of one run.
+pub(super) const LONG_SEEDS: u64 = 1;
 
 /// What a run of this workload is measured by; not a number where the run or the rack has no such
 /// thing.
@@ -205,7 +199,7 @@ impl Point {
 /// Most cells in a node at load 1 where local cells join a queue in its next slot.
 fn in_slot(effort: Effort, watch: &mut Watch<'_>) -> Result<Measured, Failure> {
     let point = Point { rack: Rack::Shoal, rate: NODE_RATE, load: 1.0 };
-    let jobs = with_seeds(&[point], seeds(effort));
+    let jobs = with_seeds(&[point], LONG_SEEDS);
     let runs = spread(&jobs, &mut part(watch, OPEN..1.0), |&(point, seed), pulse| {
         let slot = [("fabric.0.admission", json!("slot"))];
         let (result, _) = point.rack.carry(&point.scenario(effort, &slot, seed)?, pulse)?;
@@ -234,16 +228,15 @@ pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Fai
     let mut all: Vec<Point> =
         points.iter().map(|&(rate, load)| Point { rack: Rack::Shoal, rate, load }).collect();
     all.extend(beside::points());
-    let jobs = with_seeds(&all, seeds(effort));
+    let jobs = with_seeds(&all, LONG_SEEDS);
     let runs = carry(&jobs, effort, &mut part(watch, 0.0..MAIN))?;
     let open = beside::open_points();
     let open_runs = carry(&with_seeds(&open, 1), effort, &mut part(watch, MAIN..OPEN))?;
     sheet.measure("fig15.node-slot", in_slot(effort, watch)?);
     let figures: Vec<Figures> = runs.iter().map(|run| run.figures).collect();
-    let grouped: Vec<&[Figures]> =
-        figures.chunks(seeds(effort) as usize).take(points.len()).collect();
+    let grouped: Vec<&[Figures]> = figures.chunks(LONG_SEEDS as usize).take(points.len()).collect();
     measure_shoal(&mut sheet, &grouped);
-    let swept = Swept::new(&all, &runs, seeds(effort));
+    let swept = Swept::new(&all, &runs, LONG_SEEDS);
     beside::measure(&mut sheet, &swept);
     beside::measure_open(&mut sheet, &swept, &Swept::new(&open, &open_runs, 1));
     let mut plots = beside::plots(&swept);
@@ -269,7 +262,7 @@ pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Fai
 pub(super) fn first_time_out(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Failure> {
     let mut sheet = Sheet::read(include_str!("../../shoal/time-out.claims.toml"));
     let points = beside::first_time_out_points();
-    let jobs = with_seeds(&points, seeds(effort));
+    let jobs = with_seeds(&points, LONG_SEEDS);
     let runs = spread(&jobs, watch, |&(point, seed), pulse| {
         let time_out = beside::first_time_out(point.rack);
         let more: Vec<_> =
@@ -277,7 +270,7 @@ pub(super) fn first_time_out(effort: Effort, watch: &mut Watch<'_>) -> Result<Fi
         let (result, delivered) = point.rack.carry(&point.scenario(effort, &more, seed)?, pulse)?;
         Ok(Carried::new(&result, &delivered))
     })?;
-    beside::measure_first_time_out(&mut sheet, &Swept::new(&points, &runs, seeds(effort)));
+    beside::measure_first_time_out(&mut sheet, &Swept::new(&points, &runs, LONG_SEEDS));
     let text =
         "Runs of Fig. 15 in which DCTCP's first time-out is 10 ms, not the second of RFC 6298.";
     Ok(findings("DCTCP with a shorter first time-out", text, Vec::new(), sheet))

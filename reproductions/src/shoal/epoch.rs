@@ -4,7 +4,7 @@ use report::Unit;
 use report::page::{Axis, Block, PlotSeries, SeriesStyle};
 use serde_json::{Value, json};
 
-use super::datacentre::{Figures, flows, of, seeds};
+use super::datacentre::{Figures, LONG_SEEDS, flows, of};
 use crate::claims::{Measured, Sheet, Spread};
 use crate::drawing::{findings, plot, published, table};
 use crate::runs::{self, ScenarioFile};
@@ -56,14 +56,14 @@ pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Fai
     let mut sheet = Sheet::read(include_str!("../../shoal/epoch.claims.toml"));
     let points: Vec<(Rack, f64)> =
         RACKS.iter().flat_map(|&rack| LOADS.map(|load| (rack, load))).collect();
-    let jobs = with_seeds(&points, seeds(effort));
+    let jobs = with_seeds(&points, LONG_SEEDS);
     let runs = spread(&jobs, watch, |&((rack, load), seed), pulse| {
         let mut settings = rack.settings();
         settings.push(("workload.load", json!(load)));
         settings.push(("workload.flows", json!(flows(effort))));
         Ok(Figures::of(&runs::run(&EPOCH.with(&settings, seed)?, pulse)?))
     })?;
-    let grouped: Vec<&[Figures]> = runs.chunks(seeds(effort) as usize).collect();
+    let grouped: Vec<&[Figures]> = runs.chunks(LONG_SEEDS as usize).collect();
     let group = |rack: usize, load: usize| grouped[rack * LOADS.len() + load];
     let tail = |figures: &Figures| figures.fct_p999;
     let claims = [

@@ -9,11 +9,11 @@ use report::page::{Axis, Block, Plot, PlotSeries};
 use scenario::{BadInput, Job, Located, Scenario};
 use serde_json::{Value, json};
 
-use super::datacentre::{Figures, of, seeds};
+use super::datacentre::{Figures, LONG_SEEDS, of};
 use crate::claims::{Measured, Sheet, Spread};
 use crate::drawing::{curve, findings, plot, published, table};
 use crate::runs::ScenarioFile;
-use crate::spread::{Pulse, spread};
+use crate::spread::{Pulse, spread, with_seeds};
 use crate::{Effort, Failure, Findings, Watch};
 
 const FIG17: ScenarioFile = ScenarioFile {
@@ -200,14 +200,6 @@ fn scenario_of(
     FIG17.with(&[("workload.flows", json!(flows(effort))), ("workload.load", json!(load))], seed)
 }
 
-/// Seeds of a point: a quick look has one of the reading that does not count.
-fn seeds_of((reading, dead): (Reading, u32), effort: Effort) -> u64 {
-    match (reading.offer, effort) {
-        (Offer::Kept, Effort::Quick) if dead > 0 => 1,
-        _ => seeds(effort),
-    }
-}
-
 /// E15.
 pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Failure> {
     let mut sheet = Sheet::read(include_str!("../../shoal/fig17.claims.toml"));
@@ -217,24 +209,15 @@ pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Fai
     let some =
         READINGS.iter().flat_map(|&reading| dead[1..].iter().map(move |&one| (reading, one)));
     let points: Vec<(Reading, u32)> = none.chain(some).collect();
-    let jobs: Vec<((Reading, u32), u64)> = points
-        .iter()
-        .flat_map(|&point| (1..=seeds_of(point, effort)).map(move |seed| (point, seed)))
-        .collect();
+    let jobs = with_seeds(&points, LONG_SEEDS);
     let runs = spread(&jobs, watch, |&((reading, dead), seed), pulse| {
         let scenario = scenario_of(reading, dead, effort, seed)?;
         Ok(Figures::of(&carry_out(dead, &scenario, pulse)?))
     })?;
-    let mut rest = &runs[..];
-    let mut next = |&point: &(Reading, u32)| {
-        let (these, others) = rest.split_at(seeds_of(point, effort) as usize);
-        rest = others;
-        these
-    };
-    let whole = next(&points[0]);
-    let mut groups = points[1..].chunks(dead.len() - 1);
+    let mut groups = runs.chunks(LONG_SEEDS as usize);
+    let whole = groups.next().expect("a run in which none is dead");
     let curves = READINGS.map(|reading| {
-        let some = groups.next().expect("each reading has its points").iter().map(&mut next);
+        let some = groups.by_ref().take(dead.len() - 1);
         Curve { reading, dead, runs: std::iter::once(whole).chain(some).collect() }
     });
     for curve in &curves {

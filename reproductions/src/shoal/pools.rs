@@ -5,7 +5,7 @@ use report::page::{Axis, Block, Plot, PlotSeries, SeriesStyle};
 use serde_json::{Value, json};
 
 use super::beside::mean;
-use super::datacentre::{self, Figures, of, seeds};
+use super::datacentre::{self, Figures, LONG_SEEDS, of};
 use super::racks::{BASELINES, Carried, RACKS, Rack, goodput_quotients, quotients};
 use crate::claims::{Measured, Sheet, Spread};
 use crate::drawing::{findings, level, plot, table};
@@ -107,7 +107,7 @@ pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Fai
     let mut sheet = Sheet::read(include_str!("../../shoal/fig18.claims.toml"));
     let places: Vec<(Application, Rack)> =
         APPLICATIONS.iter().flat_map(|&one| RACKS.map(|rack| (one, rack))).collect();
-    let jobs = with_seeds(&places, seeds(effort));
+    let jobs = with_seeds(&places, LONG_SEEDS);
     let runs = spread(&jobs, watch, |&((application, rack), seed), pulse| {
         let settings =
             [("workload.sizes", application.sizes()), ("workload.flows", json!(flows(effort)))];
@@ -118,7 +118,7 @@ pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Fai
         Ok((Carried::new(&result, &delivered), share_among(&delivered, busy)))
     })?;
     let (runs, skews): (Vec<_>, Vec<_>) = runs.into_iter().unzip();
-    let runs = Runs { carried: runs, seeds: seeds(effort) as usize };
+    let runs = Runs { carried: runs, seeds: LONG_SEEDS as usize };
     sheet.measure("fig18.skew", Measured::mean(&skews));
     measure(&mut sheet, &runs);
     let blocks = vec![Block::Plots(plots(&sheet, &runs)), numbers(&runs)];
