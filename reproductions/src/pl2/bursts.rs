@@ -116,13 +116,7 @@ fn by_burst(case: Case) -> Vec<Case> {
 /// K where threads do nothing but send: for each workload, and for all of them together.
 pub(super) fn run_without_work(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Failure> {
     let mut sheet = Sheet::read(include_str!("../../pl2/burst-free.claims.toml"));
-    let kinds = [messages(effort)].into_iter().chain([0, 1, 2].map(|index| trace(index, effort)));
-    let cases: Vec<Case> = kinds.map(without_work).flat_map(by_burst).collect();
-    let seeds = seeds_of_causes(effort);
-    let mut runs = carry_all(&cases, seeds, &mut part(watch, 0.0..0.6))?.into_iter();
-    let mut next = || -> Vec<Vec<Ran>> { runs.by_ref().take(BURSTS.len()).collect() };
-    let latencies = all(&next(), "fct.all.p99");
-    let slowdowns: [Vec<Spread>; 3] = std::array::from_fn(|_| all(&next(), "slowdown.all.p99"));
+    let (latencies, slowdowns) = tails(without_work, effort, &mut part(watch, 0.0..0.6))?;
     let variant = memcached::Variant::FreeBursts;
     let calls = memcached::rates_by_burst(&BURSTS, variant, effort, &mut part(watch, 0.6..1.0))?;
     let calls: Vec<Spread> = calls.iter().map(|rates| Spread::of(rates)).collect();
@@ -143,17 +137,13 @@ pub(super) fn run_without_work(effort: Effort, watch: &mut Watch<'_>) -> Result<
 /// K where an exchange takes what it takes from NIC to NIC, and threads do nothing but send.
 pub(super) fn run_nic_to_nic(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Failure> {
     let mut sheet = Sheet::read(include_str!("../../pl2/burst-nic.claims.toml"));
-    let kinds = [messages(effort)].into_iter().chain([0, 1, 2].map(|index| trace(index, effort)));
-    let nic_to_nic = |mut case: Case| {
+    let nic_to_nic = |case| {
+        let mut case = without_work(case);
         let keys = ["fabric.0.host.delay", "fabric.0.host.jitter.median"];
         case.settings.extend(keys.map(|key| (key, json!("0 ns"))));
         case
     };
-    let cases: Vec<Case> = kinds.map(without_work).map(nic_to_nic).flat_map(by_burst).collect();
-    let mut runs = carry_all(&cases, seeds_of_causes(effort), watch)?.into_iter();
-    let mut next = || -> Vec<Vec<Ran>> { runs.by_ref().take(BURSTS.len()).collect() };
-    let latencies = all(&next(), "fct.all.p99");
-    let slowdowns: [Vec<Spread>; 3] = std::array::from_fn(|_| all(&next(), "slowdown.all.p99"));
+    let (latencies, slowdowns) = tails(nic_to_nic, effort, watch)?;
     sheet.measure("burst-nic.best", least(&latencies, Unit::Seconds));
     for (word, slowdowns) in ["w3", "w4", "w5"].iter().zip(&slowdowns) {
         sheet.measure(&format!("burst-nic.{word}"), least(slowdowns, Unit::Ratio));
@@ -163,6 +153,20 @@ pub(super) fn run_nic_to_nic(effort: Effort, watch: &mut Watch<'_>) -> Result<Fi
     let text = "The microbursts of Fig. 1 and W3 to W5 over raw Ethernet (Fig. 8), with bursts of one to sixteen packets, \
                 hosts whose software takes no time, and threads that do nothing but send.";
     Ok(findings("Packets in a burst (K), exchanges from NIC to NIC", text, Vec::new(), sheet))
+}
+
+/// Latencies of microbursts and slowdowns of W3 to W5, 99th percentiles, for each length with one thing changed.
+fn tails(
+    change: impl Fn(Case) -> Case,
+    effort: Effort,
+    watch: &mut Watch<'_>,
+) -> Result<(Vec<Spread>, [Vec<Spread>; 3]), Failure> {
+    let kinds = [messages(effort)].into_iter().chain([0, 1, 2].map(|index| trace(index, effort)));
+    let cases: Vec<Case> = kinds.map(change).flat_map(by_burst).collect();
+    let mut runs = carry_all(&cases, seeds_of_causes(effort), watch)?.into_iter();
+    let mut next = || -> Vec<Vec<Ran>> { runs.by_ref().take(BURSTS.len()).collect() };
+    let latencies = all(&next(), "fct.all.p99");
+    Ok((latencies, std::array::from_fn(|_| all(&next(), "slowdown.all.p99"))))
 }
 
 /// For each workload, what each length has by what the best has.

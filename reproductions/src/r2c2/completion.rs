@@ -253,7 +253,8 @@ pub(super) fn shorter(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings,
     put("queue-median-ninth", Measured::mean(&over(ninth, |run| run.queue_p50)));
     put("queue-median-27th", Measured::mean(&over(shortest, |run| run.queue_p50)));
     put("queue-100ns-median", Measured::mean(&over(dense, |run| run.queue_p50)));
-    let text = "The paper does not say how long its runs were. These have a third of the usual flows, a ninth, and a twenty-seventh.";
+    let text = "The paper does not say how long its runs were. These have a third of the usual flows, a ninth, and a \
+                twenty-seventh.";
     Ok(findings("Shorter runs", text, vec![numbers(&cases, &runs)], sheet))
 }
 
