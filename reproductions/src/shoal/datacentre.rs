@@ -48,7 +48,7 @@ pub(super) fn flows(effort: Effort) -> u64 {
     }
 }
 
-/// Seeds of these runs, which take most of the house's time: the paper tells of one run.
+/// Seeds of these runs (our choice): they take most of the house's time, and the paper tells of one.
 pub(super) const LONG_SEEDS: u64 = 1;
 
 /// What a run of this workload is measured by; not a number where the run or the rack has no such
