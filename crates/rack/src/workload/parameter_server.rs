@@ -3,15 +3,21 @@
 //!
 //! Models: the shuffle of PL2 §6.2.3. A worker sends a server one layer after the other, so that each
 //! arrives before the next begins; different servers are independent. An iteration begins when all
-//! gradients of the one before have arrived everywhere, and a worker's computation is done.
+//! gradients of the one before have arrived everywhere, and a worker's computation is done. Or a worker has
+//! a number of threads, each of which takes the next layer for the next server as soon as it is free: as
+//! the generator of §6.3 does, whose threads transmit a message each.
 //!
 //! Leaves out: the parameters on their way back, which PL2 does not measure.
 
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
 use kernel::{Bytes, Span, Stream, Time};
 
+use super::Workload;
 use super::gate::{Gate, GateBuilder, Step, Task};
 use super::models::scaled;
-use crate::{Class, NodeId};
+use crate::{Class, Flow, FlowId, NodeId};
 
 /// A training run.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -83,13 +89,107 @@ impl ParameterServer {
         }
         list.build()
     }
+
+    /// Its flows, numbered as in [`Self::gate`], where each worker has so many threads: nothing waits for
+    /// the end of an iteration, and nobody computes or is late.
+    ///
+    /// # Panics
+    /// If a layer has fewer bytes than there are servers.
+    #[must_use]
+    pub fn threads(&self, threads: u32) -> Threads {
+        let equal = vec![1; self.servers as usize];
+        let parts = self.layers.iter().flat_map(|layer| scaled(&equal, layer.get()));
+        let mut all = Threads {
+            workers: self.workers,
+            servers: self.servers,
+            parts: parts.map(Bytes::new).collect(),
+            iterations: self.iterations,
+            class: self.class,
+            taken: vec![0; self.workers as usize],
+            ready: BinaryHeap::new(),
+            last: Time::ZERO,
+        };
+        let parts = all.parts.len() as u64 * self.iterations;
+        for worker in 0..self.workers {
+            (0..parts.min(threads.into())).for_each(|_| all.take(worker, self.start));
+        }
+        all
+    }
+}
+
+/// Workers whose threads take one part of a layer after another.
+#[derive(Clone, Debug)]
+pub struct Threads {
+    workers: u32,
+    servers: u32,
+    /// By layer and server: bytes.
+    parts: Vec<Bytes>,
+    iterations: u64,
+    class: Class,
+    /// By worker: parts that its threads have taken.
+    taken: Vec<u64>,
+    /// Parts that can be offered, by start and number.
+    ready: BinaryHeap<Reverse<(Time, FlowId)>>,
+    /// Start of the last flow taken.
+    last: Time,
+}
+
+impl Threads {
+    /// A thread of a worker is free: it takes what comes next, if anything does.
+    fn take(&mut self, worker: u32, at: Time) {
+        let taken = &mut self.taken[worker as usize];
+        if *taken < self.parts.len() as u64 * self.iterations {
+            let servers = u64::from(self.servers);
+            let before = *taken / servers * u64::from(self.workers) + u64::from(worker);
+            self.ready.push(Reverse((at, FlowId::new(before * servers + *taken % servers))));
+            *taken += 1;
+        }
+    }
+}
+
+impl Workload for Threads {
+    fn next_start(&mut self) -> Option<Time> {
+        // An end reported late cannot make a flow start before one that was taken already.
+        self.ready.peek().map(|&Reverse((start, _))| start.max(self.last))
+    }
+
+    fn next_flow(&mut self) -> Option<Flow> {
+        let start = self.next_start()?;
+        let Reverse((_, id)) = self.ready.pop().expect("it has a start");
+        self.last = start;
+        let (servers, workers) = (u64::from(self.servers), u64::from(self.workers));
+        let (server, before) = (id.get() % servers, id.get() / servers);
+        let (worker, layer) = (before % workers, before / workers);
+        let part = (layer * servers + server) % self.parts.len() as u64;
+        Some(Flow {
+            id,
+            src: NodeId::new(worker as u32),
+            dst: NodeId::new((workers + server) as u32),
+            size: self.parts[part as usize],
+            start,
+            class: self.class,
+        })
+    }
+
+    fn total(&self) -> Option<u64> {
+        Some(self.parts.len() as u64 * u64::from(self.workers) * self.iterations)
+    }
+
+    fn is_reactive(&self) -> bool {
+        true
+    }
+
+    fn ended(&mut self, flow: FlowId, at: Time) {
+        let worker = flow.get() / u64::from(self.servers) % u64::from(self.workers);
+        self.take(worker as u32, at);
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
 
-    use super::super::testing::play;
+    use super::super::testing::{Carried, play};
     use super::*;
 
     fn training(workers: u32, servers: u32, iterations: u64) -> ParameterServer {
@@ -128,6 +228,29 @@ mod tests {
                     prop_assert_eq!(of_pair[0].flow.start, iteration[first].flow.start);
                 }
                 ready = iteration.iter().map(|carried| carried.end).max().unwrap() + training.compute;
+            }
+        }
+
+        #[test]
+        fn threads_take_parts_in_order_and_none_is_idle_while_any_is_left(
+            workers in 1u32..5, servers in 1u32..5, iterations in 1u64..4, threads in 1u32..20, seed: u64,
+        ) {
+            let training = training(workers, servers, iterations);
+            let flows = play(workers + servers, training.threads(threads), Span::from_ps(5_000), seed);
+            let plain = play(workers + servers, training.gate(seed), Span::from_ps(5_000), seed);
+            let what = |all: &[Carried]| -> Vec<_> {
+                all.iter().map(|c| (c.flow.id, c.flow.src, c.flow.dst, c.flow.size)).collect()
+            };
+            prop_assert_eq!(what(&flows), what(&plain));
+            for worker in 0..workers {
+                let own: Vec<_> = flows.iter().filter(|c| c.flow.src.get() == worker).collect();
+                let mut ends: Vec<Time> = own.iter().map(|carried| carried.end).collect();
+                ends.sort();
+                for (place, carried) in own.iter().enumerate() {
+                    // Of as many as there are threads the first end before the next begins, and it does so at once.
+                    let free = place.checked_sub(threads as usize).map(|ended| ends[ended]);
+                    prop_assert_eq!(carried.flow.start, free.unwrap_or(training.start));
+                }
             }
         }
 

@@ -28,10 +28,23 @@ pub struct Config {
     /// 1: slots for what its line carries in a round trip (our choice; PL2 does not say). At least 1.
     #[schemars(range(min = 1))]
     pub overcommitment: u32,
+    /// Who takes turns at a receiver's slots. Default senders (our choice; PL2 does not say).
+    pub turns: Turns,
     /// Silence after which a receiver says that what it has granted is lost, and after which a sender
     /// that has heard nothing sends its blind packets again. Unit: time. Default 1 ms (PL2 §6.1).
     /// Above the longest round trip.
     pub timeout: Span,
+}
+
+/// Who takes turns at a receiver's slots.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Turns {
+    /// Senders: of each the oldest message goes, and its others wait for that.
+    #[default]
+    Senders,
+    /// Messages: a sender with several has as many turns.
+    Messages,
 }
 
 impl Default for Config {
@@ -43,6 +56,7 @@ impl Default for Config {
             blind: Bytes::new(61 * 1024),
             batch: 4,
             overcommitment: 1,
+            turns: Turns::default(),
             timeout: Span::from_us(1000),
         }
     }

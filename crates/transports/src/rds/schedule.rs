@@ -1,7 +1,7 @@
 //! Whom a receiver gives its slots to.
 //!
 //! Models: PL2 §6.1: receivers schedule up to four packets at a time. Our choices where it is silent:
-//! senders take turns; of each sender the oldest message is active; a slot is as long as the receiver's
+//! senders take turns, and of each sender the oldest message is active, or messages do; a slot is as long as the receiver's
 //! line takes for its packets; and no more is granted and not received than the line carries in a round
 //! trip, or a stated multiple of that. A receiver knows nothing of what its senders have to send to
 //! others: a slot may find its sender busy, which is what PL2 §6.2.3 blames.
@@ -10,6 +10,7 @@ use kernel::{Bytes, LinkClock, Rate, Time};
 use packets::FlowKey;
 use rack::NodeId;
 
+use super::config;
 use crate::turns::Turns;
 
 /// The slots of all receivers.
@@ -24,6 +25,7 @@ pub(crate) struct Schedule {
     batch: u64,
     /// Most packets of a receiver that are granted and not received.
     due_max: u64,
+    turns: config::Turns,
 }
 
 /// What a receiver's line is promised.
@@ -50,7 +52,14 @@ pub(crate) enum Turn {
 impl Schedule {
     /// Slots for packets of this size on `hosts` lines of `rate`, at most `batch` packets each, and at
     /// most `due_max` under way.
-    pub(crate) fn new(hosts: u32, rate: Rate, packet: Bytes, batch: u64, due_max: u64) -> Self {
+    pub(crate) fn new(
+        hosts: u32,
+        rate: Rate,
+        packet: Bytes,
+        batch: u64,
+        due_max: u64,
+        turns: config::Turns,
+    ) -> Self {
         let hosts = hosts as usize;
         let line = Line { clock: LinkClock::new(rate), free_at: Time::ZERO, due: 0 };
         Self {
@@ -60,6 +69,7 @@ impl Schedule {
             packet,
             batch,
             due_max: due_max.max(batch),
+            turns,
         }
     }
 
@@ -71,7 +81,7 @@ impl Schedule {
     pub(crate) fn join(&mut self, flow: FlowKey, to: NodeId, from: NodeId) {
         let pair = self.pair(to, from);
         self.waiting.join(pair, flow);
-        if self.waiting.front(pair) == Some(flow) {
+        if self.turns == config::Turns::Messages || self.waiting.front(pair) == Some(flow) {
             self.active.join(to.index(), flow);
         }
     }
@@ -82,6 +92,7 @@ impl Schedule {
         self.active.leave(to.index(), flow);
         self.waiting.leave(pair, flow);
         if let Some(next) = self.waiting.front(pair) {
+            // A message that has turns of its own waits already.
             self.active.join(to.index(), next);
         }
     }
@@ -140,8 +151,8 @@ mod tests {
     const PACKET: Span = Span::from_ns(120);
 
     /// 1500 B on 100 Gbps, four packets a slot, twelve under way.
-    fn schedule() -> Schedule {
-        Schedule::new(4, Rate::from_gbps(100), Bytes::new(1500), 4, 12)
+    fn schedule(turns: config::Turns) -> Schedule {
+        Schedule::new(4, Rate::from_gbps(100), Bytes::new(1500), 4, 12, turns)
     }
 
     fn at(packets: u64) -> Time {
@@ -150,7 +161,7 @@ mod tests {
 
     #[test]
     fn senders_take_turns_and_of_each_the_oldest_message() {
-        let mut schedule = schedule();
+        let mut schedule = schedule(config::Turns::Senders);
         let [a, b, c] = [0, 1, 2].map(FlowKey::receivers);
         let [one, two] = [1, 2].map(NodeId::new);
         schedule.join(a, TO, one);
@@ -170,6 +181,28 @@ mod tests {
         assert_eq!(schedule.turn(TO, at(34), |_| 9), Turn::Grant(b, 4));
         schedule.leave(c, TO, two);
         schedule.leave(b, TO, one);
+        assert_eq!(schedule.turn(TO, at(99), |_| unreachable!()), Turn::Wait);
+    }
+
+    #[test]
+    fn messages_take_turns_whoever_sends_them() {
+        let mut schedule = schedule(config::Turns::Messages);
+        let [a, b, c] = [0, 1, 2].map(FlowKey::receivers);
+        let [one, two] = [1, 2].map(NodeId::new);
+        schedule.join(a, TO, one);
+        schedule.join(b, TO, one);
+        schedule.join(c, TO, two);
+        for (slot, flow) in [a, b, c, a, b, c, a, b].into_iter().enumerate() {
+            assert_eq!(schedule.turn(TO, at(slot as u64), |_| 1), Turn::Grant(flow, 1));
+        }
+        // The oldest of a sender goes, or a younger one: the others keep their turns.
+        schedule.leave(b, TO, one);
+        schedule.settle(TO, 8);
+        for (slot, flow) in [c, a, c].into_iter().enumerate() {
+            assert_eq!(schedule.turn(TO, at(8 + slot as u64), |_| 1), Turn::Grant(flow, 1));
+        }
+        schedule.leave(a, TO, one);
+        schedule.leave(c, TO, two);
         assert_eq!(schedule.turn(TO, at(99), |_| unreachable!()), Turn::Wait);
     }
 }

@@ -46,6 +46,12 @@ pub struct ParameterServerConfig {
     /// Each worker starts each iteration a random time below this late. Unit: time. Default: none, all
     /// start at one instant.
     pub jitter: Span,
+    /// Threads with which a worker sends: each takes the next layer for the next server, of whatever iteration, as
+    /// soon as it is free, so that nothing waits for the end of an iteration (PL2 §6.3, whose generator hands
+    /// messages to threads). Neither `compute` nor `jitter` then. Default: a worker sends each server one layer after
+    /// another, and an iteration waits for all of the one before.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub threads: Option<u32>,
     /// Start of the first iteration. Unit: time. Default: the start of the run.
     pub start: Time,
     /// Traffic class; 0 is the most urgent. Default 0.
@@ -63,6 +69,7 @@ impl Default for ParameterServerConfig {
             iterations: 1,
             compute: Span::ZERO,
             jitter: Span::ZERO,
+            threads: None,
             start: Time::ZERO,
             class: Class::default(),
         }
@@ -136,6 +143,16 @@ impl ParameterServerConfig {
         check_start("start", self.start, problems);
         check_span("compute", self.compute, problems);
         check_span("jitter", self.jitter, problems);
+        if self.threads == Some(0) {
+            problems.add("threads", "found 0; expected at least one");
+        }
+        let late = [("compute", self.compute), ("jitter", self.jitter)];
+        for (key, span) in late.into_iter().filter(|&(_, span)| span > Span::ZERO) {
+            if self.threads.is_some() {
+                let message = "with `threads` no iteration waits for another; leave it out";
+                problems.add(key, format!("{span}: {message}"));
+            }
+        }
         if let Some((place, size)) =
             (1..).zip(&layers).find(|&(_, &size)| size < u64::from(servers))
         {
@@ -156,7 +173,10 @@ impl ParameterServerConfig {
         };
         let (key, listed) = self.listed();
         check_listed(key, listed, problems);
-        (problems.count() == 0).then(|| Box::new(training.gate(context.seed)) as Boxed)
+        (problems.count() == 0).then(|| match self.threads {
+            Some(threads) => Box::new(training.threads(threads)) as Boxed,
+            None => Box::new(training.gate(context.seed)),
+        })
     }
 
     pub(super) fn nominal(&self, context: &WorkloadContext) -> Nominal {

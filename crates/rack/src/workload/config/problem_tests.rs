@@ -289,6 +289,14 @@ fn parameter_servers() {
         &["layers: layer 1 has 0 B; expected at least a byte for each of 2 servers"],
     );
     check(
+        table(json!({ "threads": 0, "compute": "1 us", "jitter": "2 us" })),
+        &[
+            "threads: found 0; expected at least one",
+            "compute: 1 us: with `threads` no iteration waits for another; leave it out",
+            "jitter: 2 us: with `threads` no iteration waits for another; leave it out",
+        ],
+    );
+    check(
         table(json!({ "iterations": 100_000 })),
         &["iterations: this makes 12800000 flows in one list; at most 4000000 fit"],
     );
