@@ -37,6 +37,10 @@ const AT_ONCE: u64 = 6;
 /// Within so long all messages of a microburst begin: fitted to RDS's losses (Fig. 1c) in full runs. Within less RDS
 /// collapses sooner or later.
 const APART: &str = "26.5 us";
+/// Such a time where RDS's time-outs are those of [`LONG_TIME_OUT`]: fitted to the same losses. Nothing collapses.
+const APART_LATE: &str = "20 us";
+/// What time-outs would be if one were two orders of a port's 120 µs (Fig. 1a).
+const LONG_TIME_OUT: &str = "10 ms";
 /// Another such time (our choice): what a port has room for has gone by a third.
 const FAR_APART: &str = "40 us";
 
@@ -191,6 +195,45 @@ pub(super) fn beside_one_alone(
     let beside = quotients(&numbers(&runs[0], "fct.all.p999"), &numbers(&runs[1], "fct.all.p50"));
     sheet.measure("further.rds-tail-alone", Measured::mean(&beside));
     Ok(())
+}
+
+/// Fig. 1 with RDS's time-outs of 10 ms, and what reducing them to the 1 ms of §6.1 does.
+pub(super) fn long_time_outs(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Failure> {
+    let mut sheet = Sheet::read(include_str!("../../pl2/fig1-time-out.claims.toml"));
+    let messages = messages(effort);
+    let case = |fabric, settings: Vec<Vec<(&'static str, Value)>>| Case {
+        file: FILE,
+        fabric,
+        settings: settings.concat(),
+    };
+    let (burst, random) = (|| at_once(messages, APART_LATE), || at_random(messages));
+    let long = || vec![("fabric.1.transport.timeout", json!(LONG_TIME_OUT))];
+    let cases = [
+        case(PL2, vec![burst()]),
+        case(RDS, vec![burst(), long()]),
+        case(RDS, vec![burst()]),
+        case(RDS, vec![random(), long()]),
+        case(RDS, vec![random()]),
+    ];
+    let runs = carry_all(&cases, effort.seeds(), watch)?;
+    let [pl2, rds, hasty, random_rds, random_hasty] = &runs[..] else { unreachable!("five cases") };
+    let mut put = |word: &str, measured| sheet.measure(&format!("fig1-time-out.{word}"), measured);
+    let [p50, p99, p999] = ["p50", "p99", "p999"].map(|word| format!("fct.all.{word}"));
+    for (word, runs, hasty) in [("", rds, hasty), ("-random", random_rds, random_hasty)] {
+        let (tail, late) = (numbers(runs, &p999), numbers(runs, &p99));
+        put(&format!("rds-p99{word}"), Measured::mean(&late));
+        put(&format!("rds-tail{word}"), Measured::mean(&quotients(&tail, &late)));
+        put(&format!("rds-drops{word}"), Measured::mean(&over(runs, lost)));
+        put(&format!("timeout{word}"), timeout(runs, hasty, &p999));
+    }
+    put("tails", Measured::mean(&quotients(&numbers(rds, &p999), &numbers(pl2, &p999))));
+    put("pl2-tail", Measured::mean(&quotients(&numbers(pl2, &p999), &numbers(pl2, &p50))));
+    put("pl2-drops", Measured::largest(&numbers(pl2, LOST)));
+    put("pl2-queue", Measured::largest(&numbers(pl2, "queue.max_bytes")));
+    let names = ["PL2", "RDS", "RDS, time-out of 1 ms", "RDS, at random", "the same, 1 ms"];
+    let blocks = vec![summary(&names, &runs)];
+    let text = "Fig. 1 where RDS waits 10 ms for what is lost, and the messages of a microburst begin within 20 µs.";
+    Ok(findings("Microbursts, RDS with longer time-outs", text, blocks, sheet))
 }
 
 /// "Reducing the drop-timeout only increases drops, while only slightly reducing the 99.9%ile".

@@ -5,6 +5,7 @@ mod bursts;
 mod causes;
 mod incast;
 mod memcached;
+mod messages;
 mod microbursts;
 mod racks;
 mod rpcs;
@@ -33,6 +34,13 @@ pub(crate) const PAPER: Paper = Paper {
 const EXPERIMENTS: &[Experiment] = &[
     experiment!("pl2", "section2", "§2, §7", "What buffers and round trips hold", arithmetic::run),
     experiment!("pl2", "fig1", "§2, Fig. 1", "Microbursts beside RDS", microbursts::run),
+    experiment!(
+        "pl2",
+        "fig1-time-out",
+        "§2, Fig. 1",
+        "Microbursts, RDS with longer time-outs",
+        microbursts::long_time_outs,
+    ),
     experiment!("pl2", "burst", "§4.3", "Packets in a burst (K)", bursts::run),
     experiment!(
         "pl2",
@@ -60,6 +68,13 @@ const EXPERIMENTS: &[Experiment] = &[
         memcached::gentler
     ),
     experiment!("pl2", "fig7", "§6.2.3, Fig. 7", "The shuffle of VGG16's training", training::run),
+    experiment!(
+        "pl2",
+        "fig7-threads",
+        "§6.2.3, Fig. 7",
+        "VGG16's training, a thread for each message",
+        messages::run,
+    ),
     experiment!("pl2", "fig8", "§6.3, Fig. 8", "W1 to W5, raw Ethernet and TCP", traces::run),
     experiment!("pl2", "fig9", "§6.4, Fig. 9", "Incast of flows that never end", incast::incast),
     experiment!("pl2", "fig10", "§6.4, Fig. 10", "Outcast of such flows", incast::outcast),

@@ -21,16 +21,16 @@ const FILE: ScenarioFile = ScenarioFile {
 };
 
 /// Iterations that the paper ran.
-const ITERATIONS: f64 = 100.0;
+pub(super) const ITERATIONS: f64 = 100.0;
 /// Flows of an iteration: 16 layers, four workers, two servers.
-const FLOWS: u64 = 16 * 4 * 2;
+pub(super) const FLOWS: u64 = 16 * 4 * 2;
 /// What a worker has in an iteration, in bytes (§6.2.3: 500 MiB).
 const WORKER_BYTES: u64 = 500 * 1_048_576;
 /// Threads that share what a worker sends to a server (fitted, with the bytes, to the 9.5 s and the 89 Gbps; §6.1 has
 /// "multiple threads pinned to different cores", and with the work of a burst it takes four to keep that pace).
 const PARTS: u64 = 5;
 /// What a server receives in an iteration: half of what each worker has, in bits (fitted to the same figures).
-const SERVER_BITS: f64 = 4.0 * 250.0 * 1_048_576.0 * 8.0;
+pub(super) const SERVER_BITS: f64 = 4.0 * 250.0 * 1_048_576.0 * 8.0;
 
 /// A run but for its seed: the paper's two schemes, and what tests why they differ.
 #[derive(Clone, Copy, PartialEq, Debug)]

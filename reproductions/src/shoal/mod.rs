@@ -136,6 +136,13 @@ const EXPERIMENTS: &[Experiment] = &[
     experiment!("shoal", "fig18", "§7.4, Fig. 18", "Disaggregated applications", pools::run),
     experiment!(
         "shoal",
+        "fig18-blocks",
+        "§7.4, Fig. 18",
+        "Disaggregated applications that move blocks",
+        pools::run_with_blocks,
+    ),
+    experiment!(
+        "shoal",
         "empty-slot",
         "App. A",
         "Cost of the order that waits for feedback",
