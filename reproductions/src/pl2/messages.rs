@@ -3,15 +3,14 @@
 use kernel::Time;
 use rack::results::{FlowEnd, FlowRecord, FlowSink};
 use report::Unit;
-use report::page::{Axis, Block};
 use scenario::Sink;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::racks::quotients;
-use super::training::{FLOWS, ITERATIONS, SERVER_BITS};
+use super::training::{FLOWS, ITERATIONS, SERVER_BITS, times};
 use crate::claims::{Measured, Sheet, Spread};
-use crate::drawing::{distribution, findings, plot, table};
+use crate::drawing::{findings, table};
 use crate::runs::{ScenarioFile, quantile, run_nth};
 use crate::spread::{Pulse, spread, with_seeds};
 use crate::{Effort, Failure, Findings, Watch};
@@ -198,7 +197,7 @@ pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Fai
         ("case", "", Unit::Count),
         ("total", "100 iterations", Unit::Seconds),
         ("load", "Load of a server", Unit::BitsPerSecond),
-        ("p50", "Set of gradients, median", Unit::Seconds),
+        ("p50", "Iteration of a worker, median", Unit::Seconds),
         ("p99", "99 %", Unit::Seconds),
     ];
     let row = |&case: &Case| {
@@ -207,20 +206,16 @@ pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Fai
         let [total, load, tail] = [total(case), load(case), tail(case)].map(|values| mean(&values));
         vec![json!(case.name()), total, load, mean(&median), tail]
     };
-    let lines = CASES.iter().zip(&groups).map(|(case, runs)| {
-        let seconds: Vec<f64> = runs.iter().flat_map(|run| run.own.clone()).collect();
-        distribution(case.name(), &seconds)
-    });
-    let x = Axis::linear("Time of a set of gradients", Unit::Seconds);
-    let y = Axis::linear("Part of sets", Unit::Share);
-    let blocks = vec![
-        Block::Plots(vec![plot("Fig. 7", "All seeds together.", x, y, lines.collect())]),
-        table("Means over seeds", &columns, CASES.iter().map(row).collect()),
-    ];
+    let lines = CASES
+        .iter()
+        .zip(&groups)
+        .map(|(case, runs)| (case.name(), runs.iter().flat_map(|run| run.own.clone()).collect()));
+    let blocks =
+        vec![times(lines), table("Means over seeds", &columns, CASES.iter().map(row).collect())];
     let text = format!(
         "Four workers send 500 MiB of gradients each to two servers; each has five threads, which take a layer's part for a \
          server each, whatever iteration it is of. {iterations} iterations a run, {FEW} where a setting varies. Times are those of \
-         a worker's set of gradients, from its first byte to its last; sets that are under way together overlap."
+         a worker's gradients of an iteration, from the first byte to the last; those that are under way together overlap."
     );
     Ok(findings("VGG16's training, a thread for each message", &text, blocks, sheet))
 }

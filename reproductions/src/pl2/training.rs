@@ -179,20 +179,23 @@ pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Fai
         ]
     };
     let lines = CASES.iter().zip(&groups).map(|(case, runs)| {
-        let seconds: Vec<f64> = runs.iter().flat_map(|run| run.seconds.clone()).collect();
-        distribution(case.name(), &seconds)
+        (case.name(), runs.iter().flat_map(|run| run.seconds.clone()).collect())
     });
-    let x = Axis::linear("Time of an iteration", Unit::Seconds);
-    let y = Axis::linear("Part of iterations", Unit::Share);
-    let blocks = vec![
-        Block::Plots(vec![plot("Fig. 7", "All seeds together.", x, y, lines.collect())]),
-        table("Means over seeds", &columns, CASES.iter().map(row).collect()),
-    ];
+    let blocks =
+        vec![times(lines), table("Means over seeds", &columns, CASES.iter().map(row).collect())];
     let text = format!(
         "Four workers send 500 MiB of gradients each to two servers, layer by layer, in five threads to each; {iterations} \
          iterations a run. Totals are {ITERATIONS} times the mean."
     );
     Ok(findings("The shuffle of VGG16's training", &text, blocks, sheet))
+}
+
+/// How long iterations took: the distribution of each case. Unit: seconds.
+pub(super) fn times(cases: impl Iterator<Item = (&'static str, Vec<f64>)>) -> Block {
+    let lines = cases.map(|(name, seconds)| distribution(name, &seconds)).collect();
+    let x = Axis::linear("Time of an iteration", Unit::Seconds);
+    let y = Axis::linear("Part of iterations", Unit::Share);
+    Block::Plots(vec![plot("Fig. 7", "All seeds together.", x, y, lines)])
 }
 
 /// What the rows of Fig. 7 that differ hang on: RDS whose round trips are longer.

@@ -4,11 +4,9 @@
 //! the instants differ. A flow can wait only for what was added before it, so no list can lock
 //! itself up.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
-
 use kernel::{Bytes, Span, Time};
 
+use super::ready::Ready;
 use super::{Bound, Bounds, Workload};
 use crate::{Class, Flow, FlowId, NodeId};
 
@@ -131,8 +129,7 @@ impl GateBuilder {
             reactive: self.pending.iter().any(|pending| pending.waiting > 0),
             pending: self.pending,
             dependents,
-            ready: BinaryHeap::new(),
-            last: Time::ZERO,
+            ready: Ready::default(),
             met: Time::ZERO,
             end: None,
         };
@@ -148,10 +145,8 @@ pub struct Gate {
     pending: Vec<Pending>,
     dependents: Vec<Step>,
     /// Released flows by start, then by number.
-    ready: BinaryHeap<Reverse<(Time, FlowId)>>,
+    ready: Ready,
     reactive: bool,
-    /// Start of the last flow taken.
-    last: Time,
     /// When the last of the points that were reached is, delays included.
     met: Time,
     /// What has happened last, and when: of several at once the first in the list.
@@ -173,7 +168,7 @@ impl Gate {
             match flow {
                 Some(flow) => {
                     let not_before = self.tasks[flow.get() as usize].0.not_before;
-                    self.ready.push(Reverse(((ready + delay).max(not_before), flow)));
+                    self.ready.push((ready + delay).max(not_before), flow);
                 }
                 None => {
                     self.met = self.met.max(ready + delay);
@@ -209,14 +204,11 @@ impl Gate {
 
 impl Workload for Gate {
     fn next_start(&mut self) -> Option<Time> {
-        // An end reported late cannot make a flow start before one that was taken already.
-        self.ready.peek().map(|&Reverse((start, _))| start.max(self.last))
+        self.ready.next_start()
     }
 
     fn next_flow(&mut self) -> Option<Flow> {
-        let start = self.next_start()?;
-        let Reverse((_, id)) = self.ready.pop().expect("it has a start");
-        self.last = start;
+        let (start, id) = self.ready.take()?;
         let Task { src, dst, size, class, .. } = self.tasks[id.get() as usize].0;
         Some(Flow { id, src, dst, size, start, class })
     }

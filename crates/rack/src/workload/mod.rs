@@ -21,6 +21,7 @@ pub mod patterns;
 pub mod pipeline;
 pub mod placement;
 pub mod poisson;
+mod ready;
 pub mod requests;
 pub mod sizes;
 pub mod tables;

@@ -9,14 +9,12 @@
 //!
 //! Leaves out: the parameters on their way back, which PL2 does not measure.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
-
 use kernel::{Bytes, Span, Stream, Time};
 
 use super::Workload;
 use super::gate::{Gate, GateBuilder, Step, Task};
 use super::models::scaled;
+use super::ready::Ready;
 use crate::{Class, Flow, FlowId, NodeId};
 
 /// A training run.
@@ -106,8 +104,7 @@ impl ParameterServer {
             iterations: self.iterations,
             class: self.class,
             taken: vec![0; self.workers as usize],
-            ready: BinaryHeap::new(),
-            last: Time::ZERO,
+            ready: Ready::default(),
         };
         let parts = all.parts.len() as u64 * self.iterations;
         for worker in 0..self.workers {
@@ -129,9 +126,7 @@ pub struct Threads {
     /// By worker: parts that its threads have taken.
     taken: Vec<u64>,
     /// Parts that can be offered, by start and number.
-    ready: BinaryHeap<Reverse<(Time, FlowId)>>,
-    /// Start of the last flow taken.
-    last: Time,
+    ready: Ready,
 }
 
 impl Threads {
@@ -141,7 +136,7 @@ impl Threads {
         if *taken < self.parts.len() as u64 * self.iterations {
             let servers = u64::from(self.servers);
             let before = *taken / servers * u64::from(self.workers) + u64::from(worker);
-            self.ready.push(Reverse((at, FlowId::new(before * servers + *taken % servers))));
+            self.ready.push(at, FlowId::new(before * servers + *taken % servers));
             *taken += 1;
         }
     }
@@ -149,14 +144,11 @@ impl Threads {
 
 impl Workload for Threads {
     fn next_start(&mut self) -> Option<Time> {
-        // An end reported late cannot make a flow start before one that was taken already.
-        self.ready.peek().map(|&Reverse((start, _))| start.max(self.last))
+        self.ready.next_start()
     }
 
     fn next_flow(&mut self) -> Option<Flow> {
-        let start = self.next_start()?;
-        let Reverse((_, id)) = self.ready.pop().expect("it has a start");
-        self.last = start;
+        let (start, id) = self.ready.take()?;
         let (servers, workers) = (u64::from(self.servers), u64::from(self.workers));
         let (server, before) = (id.get() % servers, id.get() / servers);
         let (worker, layer) = (before % workers, before / workers);

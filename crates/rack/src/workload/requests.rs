@@ -5,13 +5,13 @@
 //! Who asks whom for how much is drawn beforehand in either case, from streams that the order of
 //! completions cannot disturb. Exchange k is flow 2k (request) and 2k + 1 (response).
 
-use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap};
+use std::collections::BTreeMap;
 
 use kernel::{Bytes, Span, Stream, Time};
 
 use super::Workload;
 use super::arrivals::Arrivals;
+use super::ready::Ready;
 use super::sizes::Sizes;
 use crate::{Class, Flow, FlowId, NodeId};
 
@@ -86,12 +86,11 @@ pub struct Requests {
     /// One for all in an open loop, one for each outstanding place in a closed one.
     draws: Vec<Draws>,
     /// Flows that can be offered, by start and number.
-    ready: BinaryHeap<Reverse<(Time, FlowId)>>,
+    ready: Ready,
     /// Exchanges that have begun and not ended: the request, the response.
     open: BTreeMap<u64, (Flow, Flow)>,
     /// Open loop: exchanges drawn.
     drawn: u64,
-    last: Time,
 }
 
 impl Requests {
@@ -112,10 +111,9 @@ impl Requests {
             service,
             source,
             draws: (0..places).map(|place| Draws::new(seed, place)).collect(),
-            ready: BinaryHeap::new(),
+            ready: Ready::default(),
             open: BTreeMap::new(),
             drawn: 0,
-            last: Time::ZERO,
         };
         match requests.source {
             Loop::Open { .. } => requests.arrive(),
@@ -171,20 +169,17 @@ impl Requests {
         let request = flow(2 * exchange, client, server, request_size);
         let response = flow(2 * exchange + 1, server, client, response_size);
         self.open.insert(exchange, (request, response));
-        self.ready.push(Reverse((start, request.id)));
+        self.ready.push(start, request.id);
     }
 }
 
 impl Workload for Requests {
     fn next_start(&mut self) -> Option<Time> {
-        // An end reported late cannot make a flow start before one that was taken already.
-        self.ready.peek().map(|&Reverse((start, _))| start.max(self.last))
+        self.ready.next_start()
     }
 
     fn next_flow(&mut self) -> Option<Flow> {
-        let start = self.next_start()?;
-        let Reverse((_, id)) = self.ready.pop().expect("it has a start");
-        self.last = start;
+        let (start, id) = self.ready.take()?;
         let (request, response) = self.open[&(id.get() / 2)];
         let is_request = id == request.id;
         // The next arrival is drawn when the one before it is taken: one is always ahead.
@@ -209,7 +204,7 @@ impl Workload for Requests {
         let exchange = flow.get() / 2;
         let (request, response) = self.open[&exchange];
         if flow == request.id {
-            self.ready.push(Reverse((at + self.service.service_time, response.id)));
+            self.ready.push(at + self.service.service_time, response.id);
             return;
         }
         self.open.remove(&exchange);

@@ -1,8 +1,8 @@
 //! Whom a receiver gives its slots to.
 //!
 //! Models: PL2 §6.1: receivers schedule up to four packets at a time. Our choices where it is silent:
-//! senders take turns, and of each sender the oldest message is active, or messages do; a slot is as long as the receiver's
-//! line takes for its packets; and no more is granted and not received than the line carries in a round
+//! senders take turns, and of each sender the oldest message is active, or messages do; a slot is as long
+//! as the receiver's line takes for its packets; and no more is granted and not received than the line carries in a round
 //! trip, or a stated multiple of that. A receiver knows nothing of what its senders have to send to
 //! others: a slot may find its sender busy, which is what PL2 §6.2.3 blames.
 
