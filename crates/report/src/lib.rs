@@ -24,7 +24,7 @@ pub use parquet::{
     write_trace,
 };
 pub use reports::{
-    Cause, Claim, Kind, Tally, Verdict, Why, account_of, claims_page, claims_table,
+    Cause, Claim, Kind, Tally, Verdict, Why, account_of, claims_page, claims_table, claims_to_read,
     comparison_page, flows_table, key_figures, parts_table, published_claims, queues_table,
     run_again, run_page, slow_flows, slowest_first, verdict_of,
 };

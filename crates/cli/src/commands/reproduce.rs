@@ -63,10 +63,12 @@ pub fn reproduce(
         });
     drop(meter);
     let done = done?;
-    let table = report::claims_table(&done.claims);
     let tally = Tally::of(&done.claims);
-    let text = |style| format!("{}\n{}: {}\n", table.to_text(style), paper.name, tally.words());
-    output.result(text, || table.to_json());
+    let text = |style| {
+        let table = report::claims_to_read(&done.claims).to_text(style);
+        format!("{table}\n{}: {}\n", paper.name, tally.words())
+    };
+    output.result(text, || report::claims_table(&done.claims).to_json());
     if !done.claims.is_empty() {
         output.note(&format!("Results are in {}", directory.display()));
     }

@@ -155,6 +155,12 @@ pub fn claims_table(claims: &[Claim]) -> ResultsTable {
     table
 }
 
+/// The same for people: without the columns `cause` and `of` where no claim has one.
+#[must_use]
+pub fn claims_to_read(claims: &[Claim]) -> ResultsTable {
+    claims_table(claims).without_if_empty("cause").without_if_empty("of")
+}
+
 /// What a published claim came to: what all of its rows did.
 ///
 /// It is reproduced when each of its rows is, and differs as soon as one does.
@@ -325,8 +331,7 @@ pub fn claims_page(title: &str, lead: &str, claims: &[Claim], experiments: Vec<S
     ];
     let there = others.into_iter().filter(|&(_, count, _)| count > 0);
     tiles.extend(there.map(|(label, count, note)| beside(label, count, note)));
-    let table = claims_table(claims).without_if_empty("cause").without_if_empty("of");
-    page.push("Claims", vec![Block::Tiles(tiles), Block::table(table)]);
+    page.push("Claims", vec![Block::Tiles(tiles), Block::table(claims_to_read(claims))]);
     for experiment in experiments {
         page.push(experiment.title, experiment.blocks);
     }
@@ -337,6 +342,17 @@ pub fn claims_page(title: &str, lead: &str, claims: &[Claim], experiments: Vec<S
 mod tests {
     use super::*;
     use serde_json::json;
+
+    #[test]
+    fn people_read_no_column_that_holds_nothing() {
+        let heads =
+            |claims: &[Claim]| claims_to_read(claims).to_json()[0].as_object().unwrap().clone();
+        let check = Claim { kind: Kind::Check, of: String::new(), cause: None, ..claim() };
+        let bare = heads(std::slice::from_ref(&check));
+        assert!(!bare.contains_key("cause") && !bare.contains_key("of"), "{bare:?}");
+        let both = heads(&[check, Claim { of: "told".into(), cause: None, ..claim() }]);
+        assert!(both.contains_key("of") && !both.contains_key("cause"), "{both:?}");
+    }
 
     #[test]
     fn checks_alone_are_called_so() {

@@ -10,7 +10,8 @@ mod sizes;
 mod why;
 
 pub use claims::{
-    Cause, Claim, Kind, Tally, Verdict, claims_page, claims_table, published_claims, verdict_of,
+    Cause, Claim, Kind, Tally, Verdict, claims_page, claims_table, claims_to_read,
+    published_claims, verdict_of,
 };
 pub use comparison::comparison_page;
 pub use run::{key_figures, run_page};
