@@ -48,9 +48,10 @@ pub struct ParameterServerConfig {
     pub jitter: Span,
     /// Threads with which a worker sends: each takes the next layer for the next server, of whatever iteration, as
     /// soon as it is free, so that nothing waits for the end of an iteration (PL2 §6.3, whose generator hands
-    /// messages to threads). Neither `compute` nor `jitter` then. Default: a worker sends each server one layer after
-    /// another, and an iteration waits for all of the one before.
+    /// messages to threads). At least 1; neither `compute` nor `jitter` then. Default: a worker sends each server
+    /// one layer after another, and an iteration waits for all of the one before.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
     pub threads: Option<u32>,
     /// Start of the first iteration. Unit: time. Default: the start of the run.
     pub start: Time,
@@ -105,6 +106,20 @@ impl ParameterServerConfig {
         ("iterations", pairs.saturating_mul(layers).saturating_mul(self.iterations))
     }
 
+    /// Notes what is wrong with `threads`, and what does not go with it.
+    fn check_threads(&self, problems: &mut Problems) {
+        let Some(threads) = self.threads else { return };
+        if threads == 0 {
+            problems.add("threads", "found 0; expected at least one");
+        }
+        for (key, span) in [("compute", self.compute), ("jitter", self.jitter)] {
+            if span > Span::ZERO {
+                let message = "with `threads` no iteration waits for another; leave it out";
+                problems.add(key, format!("{span}: {message}"));
+            }
+        }
+    }
+
     pub(super) fn build(
         &self,
         context: &WorkloadContext,
@@ -143,16 +158,7 @@ impl ParameterServerConfig {
         check_start("start", self.start, problems);
         check_span("compute", self.compute, problems);
         check_span("jitter", self.jitter, problems);
-        if self.threads == Some(0) {
-            problems.add("threads", "found 0; expected at least one");
-        }
-        let late = [("compute", self.compute), ("jitter", self.jitter)];
-        for (key, span) in late.into_iter().filter(|&(_, span)| span > Span::ZERO) {
-            if self.threads.is_some() {
-                let message = "with `threads` no iteration waits for another; leave it out";
-                problems.add(key, format!("{span}: {message}"));
-            }
-        }
+        self.check_threads(problems);
         if let Some((place, size)) =
             (1..).zip(&layers).find(|&(_, &size)| size < u64::from(servers))
         {
