@@ -453,7 +453,7 @@ pub struct BootstrapArguments {
     /// TiNs connected to the datacenter's network, spread evenly. Default: 512 of 576.
     #[arg(long, value_name = "N")]
     pub connected: Option<u16>,
-    /// How many TiNs a proxy boots at once, of which the paper says nothing.
+    /// How many TiNs a proxy boots at once: one, and then another, in the paper (§4.4).
     #[arg(long, value_name = "N", default_value_t = Boot::default().targets)]
     pub targets: u8,
     /// From one management ordered set, of six bytes, to the next on a link. The default is fitted to the paper's

@@ -4,7 +4,7 @@
 //! out after no flow leads to it. Results go into the base, for the routing engine. What is to be programmed is
 //! the rows of the base, what is programmed is its results: an instance that takes over finds both there.
 //!
-//! **Our choice**: a TiN that has not answered for 10 s (M813) does not hold up a batch. It is unreachable until it
+//! **Our choice**: a group that is changed in place lets flows wait but by PMOS. A TiN that has not answered for 10 s (M813) does not hold up a batch. It is unreachable until it
 //! answers, and what was asked of it then is still done when it comes back. Where control processors are slow, one that
 //! carries others' traffic and has a session is waited for longer: it takes minutes for its tables, and may not be taken for
 //! a dead one.
@@ -43,6 +43,8 @@ struct Pending {
     sent: Option<(Time, Time)>,
     /// Its group is not there: it is said when that is.
     is_held_back: bool,
+    /// A group of which the chip has an earlier version: it is changed in place, and flows need not wait.
+    is_there: bool,
 }
 
 /// What is pending at a TiN.
@@ -59,6 +61,14 @@ struct Tin {
 }
 
 impl Tin {
+    /// What is known of its session has changed.
+    fn learn(&mut self, session: SessionRow) {
+        if session.boot != self.session.boot {
+            self.pending.values_mut().for_each(|pending| pending.is_there = false);
+        }
+        self.session = session;
+    }
+
     /// Whether it carries others' traffic, and can be reached.
     fn is_at_work(&self) -> bool {
         let SessionRow { is_up, is_ready, is_over_pmos, .. } = self.session;
@@ -170,7 +180,7 @@ impl FlowManager {
                 Table::TinSession => {
                     if let Some((tin, _)) = split_key(&change.key.1) {
                         let row = change.value.as_deref().and_then(SessionRow::decode);
-                        self.tins.entry(tin).or_default().session = row.unwrap_or_default();
+                        self.tins.entry(tin).or_default().learn(row.unwrap_or_default());
                     }
                 }
                 _ => rows.push(change),
@@ -236,7 +246,13 @@ impl FlowManager {
         if is_finished {
             tin.pending.remove(&place);
         } else {
-            tin.pending.insert(place, Pending { version, value, sent: None, is_held_back: false });
+            let was_there = match (tin.pending.get(&place), known) {
+                (Some(pending), _) => pending.is_there,
+                (None, known) => known.is_some_and(|known| known.outcome == Outcome::Done),
+            };
+            let is_there = was_there && value.is_some();
+            let pending = Pending { version, value, sent: None, is_held_back: false, is_there };
+            tin.pending.insert(place, pending);
         }
     }
 
@@ -248,7 +264,11 @@ impl FlowManager {
             let Some((_, rest)) = split_key(&row.1) else { continue };
             let place = (row.0, rest.to_vec());
             let Some(tin) = self.tins.get_mut(&results.tin) else { continue };
-            if tin.pending.get(&place).is_none_or(|pending| pending.version != version) {
+            let Some(pending) = tin.pending.get_mut(&place) else { continue };
+            if pending.version != version {
+                pending.is_there |= version < pending.version
+                    && outcome == Outcome::Done
+                    && pending.value.is_some();
                 continue;
             }
             let pending = tin.pending.remove(&place).expect("it is there");
@@ -395,7 +415,12 @@ impl FlowManager {
             tin.pending.iter().any(|((table, _), pending)| which(*table, pending.value.is_some()))
         };
         let is_group = |table| matches!(table, Table::Group | Table::IndexedGroup);
-        let has_groups = has(&|table, is_set| is_group(table) && is_set);
+        // A target by PMOS, through which nobody sends anything, has its way out as soon as there is one: while TiNs near by
+        // become ready, its groups change faster than they can be programmed.
+        let is_there = |pending: &Pending| pending.is_there && tin.session.is_over_pmos;
+        let has_groups = tin.pending.iter().any(|((table, _), pending)| {
+            is_group(*table) && pending.value.is_some() && !is_there(pending)
+        });
         let has_flows = has(&|table, is_set| table == Table::IpFlow && is_set);
         let has_any_flows = has(&|table, _| table == Table::IpFlow);
         let is_its_turn = |table, is_set| match (table, is_set) {

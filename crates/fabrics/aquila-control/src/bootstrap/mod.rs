@@ -3,11 +3,11 @@
 //! Models: Aquila §4.4 (M801, M802, M804, M809 to M813): the controller calls the addresses that its records have for
 //! control processors, again and again. Whom it reaches is a proxy for its neighbours: what these ask of DHCP is relayed,
 //! and their first programming goes through the proxy by PMOS. When enough is programmed the controller reaches them
-//! through the Clique, and they are proxies in turn. Several such waves go on at once.
+//! through the Clique, and they are proxies in turn; a proxy boots one target, and then another. Several such waves go on
+//! at once.
 //!
-//! **Our choice** (M804, M812, M813): a call of 5 s, at most 64 at once; at most 4 targets a proxy, those nearest to the
-//! datacenter's network first, and no barrier between waves; 10 s to reconnect before a TiN is taken for one that has to
-//! be booted again.
+//! **Our choice** (M804, M812, M813): a call of 5 s, at most 64 at once; targets nearest to the datacenter's network come
+//! first, and there is no barrier between waves; 10 s to reconnect before a TiN is taken for one that has to be booted again.
 //!
 //! Leaves out: that the controller is one of several ([`crate::apps`]).
 
@@ -65,7 +65,7 @@ impl Default for Settings {
         Self {
             call: seconds(5),
             calls_max: 64,
-            targets_max: 4,
+            targets_max: 1,
             reconnect: seconds(10),
             restart: seconds(300),
             restart_cold: seconds(60),

@@ -6,12 +6,13 @@ use kernel::{Span, Time};
 
 use super::bucket::Bucket;
 use super::intent::Intent;
-use super::{Counts, order};
+use super::{Counts, Settings, order};
 use crate::apps::Clique;
-use crate::nib::Key;
+use crate::apps::session::Over;
+use crate::nib::{Key, Table};
 use crate::registers::file::{BLOCK_ENTRIES, RegisterFile};
-use crate::registers::map::{REGISTERS, SIDEBAND_ALLOWED};
-use crate::registers::{Entry, Register, find};
+use crate::registers::map::{GROUP_SIZE, INDEXED_SUBNET, REGISTERS, SIDEBAND_ALLOWED};
+use crate::registers::{ENTRY_BYTES_MAX, Entry, Register, find};
 use crate::rpc::{Caller, Item, Outcome, pack};
 
 /// What is known of what the chip holds.
@@ -27,14 +28,29 @@ enum Held {
     Equal,
 }
 
+/// Requests that make a chip hold what is wanted.
+#[derive(Debug)]
+struct Plan {
+    /// In order.
+    requests: VecDeque<Vec<Item>>,
+    /// How many of them are the first ones (M811).
+    first: usize,
+    /// Whether a way leads out of the Clique by what they write.
+    leads_out: bool,
+    /// Something else is wanted by now: the first ones are finished all the same.
+    is_outdated: bool,
+}
+
 /// A session.
 #[derive(Debug)]
 pub struct Link {
+    /// By PMOS a request takes minutes.
+    over: Over,
     caller: Caller,
     bucket: Bucket,
     held: Held,
-    /// Requests that make it hold what is wanted, and how many of them are the first ones; `None`: to be worked out.
-    plan: Option<(VecDeque<Vec<Item>>, usize)>,
+    /// Of what is to be written; `None`: it is to be worked out.
+    plan: Option<Plan>,
     /// Entries that the chip does not take.
     refused: BTreeSet<u32>,
     /// Whether one of the first ones is under way.
@@ -43,7 +59,9 @@ pub struct Link {
     /// After so long without an answer the same request is sent once more. It is done once.
     again: Span,
     wakes_at: Time,
-    said: [bool; 2],
+    /// Whether it was told that enough is programmed, and everything.
+    is_enough_said: bool,
+    is_completion_said: bool,
     /// What is under way is about firmware, and not about registers.
     is_of_flash: bool,
 }
@@ -51,8 +69,13 @@ pub struct Link {
 impl Link {
     /// One that has just begun.
     #[must_use]
-    pub fn new(rate: u64, again: Span, now: Time) -> Self {
+    pub fn new(over: Over, settings: &Settings, now: Time) -> Self {
+        let rate = match over {
+            Over::Tcp => settings.tcp_rate,
+            Over::Pmos => settings.pmos_rate,
+        };
         Self {
+            over,
             caller: Caller::new(),
             bucket: Bucket::new(rate, now),
             held: Held::Unknown,
@@ -60,9 +83,10 @@ impl Link {
             refused: BTreeSet::new(),
             is_first_under_way: false,
             sent_at: now,
-            again,
+            again: settings.again,
             wakes_at: now,
-            said: [false; 2],
+            is_enough_said: false,
+            is_completion_said: false,
             is_of_flash: false,
         }
     }
@@ -75,7 +99,7 @@ impl Link {
     /// Whether the chip holds what is wanted, but for what it does not take.
     pub fn is_complete(&self) -> bool {
         matches!(self.held, Held::Equal)
-            || matches!(&self.plan, Some((plan, _)) if plan.is_empty())
+            || matches!(&self.plan, Some(plan) if plan.requests.is_empty() && !plan.is_outdated)
                 && (self.is_of_flash || self.caller.under_way().is_none())
     }
 
@@ -101,29 +125,47 @@ impl Link {
         self.sent(now, bytes, counts)
     }
 
-    /// Whether the chip holds of what is wanted all that comes first (M811): everything but the routes of others' cells.
+    /// Whether the chip holds all that comes first (M811), everything but the routes of others' cells: of what is wanted, or
+    /// of what was when its programming was planned ([`Link::is_outdated`]).
     pub fn is_first_done(&self) -> bool {
-        let is_done = matches!(self.held, Held::Equal) || matches!(&self.plan, Some((_, 0)));
-        is_done && !self.is_first_under_way
+        (matches!(self.held, Held::Equal) || self.plan.as_ref().is_some_and(|plan| plan.first == 0))
+            && !self.is_first_under_way
     }
 
-    /// Whether nobody has been told yet that enough is programmed (M811).
+    /// Whether something else is wanted than what is being programmed.
+    pub fn is_outdated(&self) -> bool {
+        self.plan.as_ref().is_some_and(|plan| plan.is_outdated)
+    }
+
+    /// What is wanted now is to be programmed next.
+    pub fn plan_anew(&mut self) {
+        self.plan = None;
+    }
+
+    /// Whether enough is programmed for a call through the Clique (M811), and nobody has been told. That something else is
+    /// wanted by now does not matter: what was programmed fits together, and the way out that it knows is still one.
     pub fn has_news_of_enough(&mut self) -> bool {
-        !std::mem::replace(&mut self.said[0], true)
+        let leads_out = self.plan.as_ref().is_some_and(|plan| plan.leads_out);
+        let is_enough = leads_out && self.is_first_done();
+        is_enough && !std::mem::replace(&mut self.is_enough_said, true)
     }
 
     /// Whether everything is programmed, and nobody has been told since it last was not.
     pub fn has_news_of_completion(&mut self) -> bool {
-        !std::mem::replace(&mut self.said[1], true)
+        !std::mem::replace(&mut self.is_completion_said, true)
     }
 
-    /// Something else is about to be wanted: what the chip holds is what has been wanted so far.
+    /// Something else is about to be wanted: what the chip holds is what has been wanted so far. By PMOS the first requests of
+    /// a plan go on: they take minutes, and while TiNs near by become ready they would be begun again and again. What has
+    /// changed meanwhile is had sooner over TCP.
     pub fn intent_changes(&mut self, clique: &Clique, tin: u16, before: &Intent) {
         if matches!(self.held, Held::Equal) {
             self.held = Held::Known(before.image(clique, tin, &self.refused_groups()).into());
         }
-        self.plan = None;
-        self.said[1] = false;
+        let is_slow = self.over == Over::Pmos;
+        let goes_on = |plan: &Plan| is_slow && (plan.first > 0 || self.is_first_under_way);
+        self.plan = self.plan.take().filter(goes_on).map(|plan| Plan { is_outdated: true, ..plan });
+        self.is_completion_said = false;
         self.wakes_at = Time::ZERO;
     }
 
@@ -184,8 +226,12 @@ impl Link {
         if self.plan.is_none() {
             self.plan = Some(self.work_out(clique, tin, intent));
         }
-        let (plan, _) = self.plan.as_ref().expect("it was worked out");
-        let next = plan.front().cloned();
+        let plan = self.plan.as_ref().expect("it was worked out");
+        if self.over == Over::Pmos && plan.first == 0 && !plan.requests.is_empty() {
+            // The others are for TCP (M811).
+            return None;
+        }
+        let next = plan.requests.front().cloned();
         if next.is_none() && self.refused.is_empty() {
             self.held = Held::Equal;
         }
@@ -197,24 +243,28 @@ impl Link {
         match &mut self.held {
             Held::Read(_, reads) => drop(reads.pop_front()),
             Held::Known(_) => {
-                let (plan, first) = self.plan.as_mut().expect("something was taken from it");
-                plan.pop_front();
-                self.is_first_under_way = *first > 0;
-                *first = first.saturating_sub(1);
+                let plan = self.plan.as_mut().expect("something was taken from it");
+                plan.requests.pop_front();
+                self.is_first_under_way = plan.first > 0;
+                plan.first = plan.first.saturating_sub(1);
             }
             _ => {}
         }
     }
 
-    fn work_out(&self, clique: &Clique, tin: u16, intent: &Intent) -> (VecDeque<Vec<Item>>, usize) {
+    fn work_out(&self, clique: &Clique, tin: u16, intent: &Intent) -> Plan {
         let Held::Known(held) = &self.held else { unreachable!("it was read") };
         let image = intent.image(clique, tin, &self.refused_groups());
         let order = order::order(held, &image, clique.topology.shape().external_ports());
         let wanted =
             |items: Vec<Item>| items.into_iter().flat_map(|item| self.without_refused(item));
         let first = pack(wanted(order.first));
-        let count = first.len();
-        (first.into_iter().chain(pack(wanted(order.rest))).collect(), count)
+        Plan {
+            first: first.len(),
+            requests: first.into_iter().chain(pack(wanted(order.rest))).collect(),
+            leads_out: intent.leads_out(),
+            is_outdated: false,
+        }
     }
 
     /// An item without entries that the chip does not take.
@@ -307,6 +357,19 @@ impl Link {
             counts.refused += 1;
             self.refused.extend((address..address + bytes.len() as u32).step_by(size));
             self.plan = None;
+        }
+    }
+
+    /// Whether a row is a group, and the chip has one of this number.
+    pub fn has_group(&self, key: &Key) -> bool {
+        let number = key.1.get(2..).and_then(|rest| rest.try_into().ok()).map(u16::from_be_bytes);
+        let (Held::Known(held), Some(number)) = (&self.held, number) else { return false };
+        match key.0 {
+            Table::Group => held.get(GROUP_SIZE, [number.into()]) > 0,
+            Table::IndexedGroup => {
+                held.get(INDEXED_SUBNET, [number.into()]) != [0; ENTRY_BYTES_MAX]
+            }
+            _ => false,
         }
     }
 

@@ -149,8 +149,54 @@ struct Tin {
     rows: BTreeMap<Key, (u64, bool)>,
     /// Rows of which the flow manager waits for results.
     waiting: BTreeMap<Key, u64>,
+    /// Those of them that have come since what is being programmed was planned, and of which version a result was waited for
+    /// then.
+    unplanned: BTreeMap<Key, Option<u64>>,
     session: SessionRow,
     link: Option<Link>,
+}
+
+impl Tin {
+    /// Says what has come of what was planned, when its first part is done or all of it: that there is enough for a call, and
+    /// results of rows.
+    fn tell(&mut self, clique: &Clique, number: u16, is_complete: bool, out: &mut Vec<Output>) {
+        let Some(link) = &mut self.link else { return };
+        if link.has_news_of_enough() {
+            out.push(Output::Progress(Progress::Enough { tin: number }));
+        }
+        let (refused, refused_groups) =
+            (link.refused_rows(clique, number, &self.intent), link.refused_groups());
+        let (intent, unplanned) = (&self.intent, std::mem::take(&mut self.unplanned));
+        // Flows wait for their groups, and these need not wait for the routes of others' cells.
+        let is_finished = |(key, _): &(Key, u64)| {
+            is_complete || intent.has_group(key) && !unplanned.contains_key(key)
+        };
+        let (waiting, left): (BTreeMap<Key, u64>, _) =
+            std::mem::take(&mut self.waiting).into_iter().partition(is_finished);
+        self.waiting = left;
+        let outcome = |key: &Key| {
+            if refused.contains(key) || !self.rows.get(key).is_none_or(|row| row.1) {
+                return Outcome::Failed;
+            }
+            if !intent.is_held_back(key, &refused_groups) {
+                return Outcome::Done;
+            }
+            Outcome::HeldBack
+        };
+        let found = waiting.into_iter().map(|(key, version)| {
+            let o = outcome(&key);
+            (key, version, o)
+        });
+        // Of a group that is to be changed by now, the version that the chip has.
+        let is_earlier = |(key, version): (Key, Option<u64>)| {
+            let is_there = link.has_group(&key) && !refused.contains(&key);
+            version.filter(|_| is_there).map(|version| (key, version, Outcome::Done))
+        };
+        let results: Vec<_> = found.chain(unplanned.into_iter().filter_map(is_earlier)).collect();
+        if !results.is_empty() {
+            out.push(Output::Results(Results { tin: number, results }));
+        }
+    }
 }
 
 /// The application.
@@ -288,7 +334,10 @@ impl FrontEnd {
                 tin.rows.insert(key.clone(), (version, fits));
             }
             // An older one is answered for, too: it is no longer what is wanted.
-            tin.waiting.insert(key, version);
+            let before = tin.waiting.insert(key.clone(), version);
+            if tin.link.as_ref().is_some_and(Link::is_outdated) {
+                tin.unplanned.entry(key).or_insert(before);
+            }
         }
         self.go_on(now, number, out);
     }
@@ -306,11 +355,8 @@ impl FrontEnd {
         match event {
             Session::Up { over, boot, firmware, .. } => {
                 self.upgrade.session(now, number, firmware);
-                let rate = match over {
-                    Over::Tcp => self.settings.tcp_rate,
-                    Over::Pmos => self.settings.pmos_rate,
-                };
-                tin.link = Some(Link::new(rate, self.settings.again, now));
+                tin.unplanned.clear();
+                tin.link = Some(Link::new(over, &self.settings, now));
                 let is_ready = tin.session.is_ready && tin.session.boot == boot;
                 tin.intent.set_passes(is_ready);
                 let is_over_pmos = over == Over::Pmos;
@@ -404,45 +450,22 @@ impl FrontEnd {
             self.ask_for_upgrade(now, number, out);
         }
         let tin = self.tins.get_mut(&number).expect("it is known");
+        // What was planned before other things were wanted is told before these are planned.
+        if tin.link.as_ref().is_some_and(|link| link.is_outdated() && link.is_first_done()) {
+            tin.tell(&self.clique, number, false, out);
+            tin.link.as_mut().expect("it is there").plan_anew();
+        }
         let Some(link) = &mut tin.link else { return };
         let counts = &mut self.counts;
         if let Some(bytes) = link.send(now, &self.clique, number, &tin.intent, counts) {
             out.push(Output::Request(Request { tin: number, bytes }));
         }
         let is_complete = link.is_complete();
-        if !is_complete && !link.is_first_done() {
+        if !is_complete && (link.is_outdated() || !link.is_first_done()) {
             return;
         }
-        if tin.intent.leads_out() && link.has_news_of_enough() {
-            out.push(Output::Progress(Progress::Enough { tin: number }));
-        }
-        // Flows wait for their groups, and these need not wait for the routes of others' cells.
-        let refused = link.refused_rows(&self.clique, number, &tin.intent);
-        let refused_groups = link.refused_groups();
-        let intent = &tin.intent;
-        let is_finished = |(key, _): &(Key, u64)| is_complete || intent.has_group(key);
-        let (waiting, left): (BTreeMap<Key, u64>, _) =
-            std::mem::take(&mut tin.waiting).into_iter().partition(is_finished);
-        tin.waiting = left;
-        let outcome = |key: &Key| {
-            if refused.contains(key) || !tin.rows.get(key).is_none_or(|row| row.1) {
-                return Outcome::Failed;
-            }
-            if !tin.intent.is_held_back(key, &refused_groups) {
-                return Outcome::Done;
-            }
-            Outcome::HeldBack
-        };
-        let results: Vec<_> = waiting
-            .into_iter()
-            .map(|(key, version)| {
-                let o = outcome(&key);
-                (key, version, o)
-            })
-            .collect();
-        if !results.is_empty() {
-            out.push(Output::Results(Results { tin: number, results }));
-        }
+        tin.unplanned.clear();
+        tin.tell(&self.clique, number, is_complete, out);
         if is_complete && tin.intent.is_whole() {
             self.is_as_wanted(now, number, out);
         }

@@ -121,7 +121,8 @@ impl Inputs {
         is_read
     }
 
-    /// What works, and what may be passed through.
+    /// What works, and what may be passed through. A TiN that has never had a session is as one that is not ready: it may get
+    /// cells as soon as it can, and those who boot do not change all tables for each that follows.
     pub fn condition(&self, topology: &Topology) -> Condition {
         let mut condition = Condition::healthy(topology);
         for tin in 0..topology.shape().tins() {
@@ -130,10 +131,9 @@ impl Inputs {
             condition.set_tin(
                 tin,
                 match (self.sessions.get(&tin), admin) {
-                    (None, _) | (_, Admin::Off) => State::Dead,
-                    (_, Admin::Drained) => State::Drained,
-                    (Some(session), _) if !session.is_ready || is_bad => State::Drained,
-                    _ => State::Live,
+                    (_, Admin::Off) => State::Dead,
+                    (Some(session), Admin::InService) if session.is_ready && !is_bad => State::Live,
+                    _ => State::Drained,
                 },
             );
         }
@@ -154,9 +154,9 @@ impl Inputs {
         condition
     }
 
-    /// Whether a TiN has a session, or had one, and has not been ready since its chip's cold start (M815).
+    /// Whether a TiN has not been ready since its chip's cold start (M815).
     pub fn is_unready(&self, tin: u16) -> bool {
-        self.sessions.get(&tin).is_some_and(|session| !session.is_ready)
+        self.sessions.get(&tin).is_none_or(|session| !session.is_ready)
     }
 
     /// By which Ethernet ports that are up each prefix is reached: weights of all shards together.

@@ -10,6 +10,7 @@ use aquila::tables::compute::compute;
 use aquila::tables::condition::State;
 use aquila::topology::Shape;
 
+use super::routes::{Works, stuck};
 use super::world::World;
 use crate::apps::front_end::intent::Intent;
 use crate::apps::front_end::order;
@@ -127,6 +128,26 @@ pub fn watch_results(world: &World) {
 #[test]
 fn m703_m705_m706_i75_i78_from_nothing_to_registers() {
     let mut world = World::new(&Shape::TINY, 1);
+    world.settle();
+    audit(&world, &world.condition(&[], &[]));
+}
+
+/// Others' cells have ways to it and none through it, before anyone has heard of it; when it connects it has tables at once.
+#[test]
+fn m815_a_tin_that_has_never_connected_is_routed_to_and_carries_nothing() {
+    let mut world = World::new(&Shape::TINY, 6);
+    world.disconnect(5, false);
+    world.settle();
+    let works = Works { port: &|_, _| true, tin: &|_| true, may_pass: &|tin| tin != 5 };
+    let from_it: Vec<_> = (0..18).filter(|&to| to != 5).map(|to| (5, to)).collect();
+    assert_eq!(stuck(&world, &works), from_it);
+    let batches = |world: &World| world.constellation.base().unwrap().batch();
+    let before = batches(&world);
+    world.disconnect(5, true);
+    while world.chips[5].file.differing(&RegisterFile::new(), ROUTE.register()).is_empty() {
+        world.step();
+    }
+    assert_eq!(batches(&world), before, "nothing had to be worked out for it");
     world.settle();
     audit(&world, &world.condition(&[], &[]));
 }

@@ -1,5 +1,6 @@
 //! The constellation with perfect chips, in simulated time, whatever happens to it.
 
+mod by_pmos;
 mod chance;
 mod ends;
 mod hostile;

@@ -213,6 +213,53 @@ proptest! {
     }
 }
 
+/// A flow goes in after its group; a group that is there and changes in place keeps it waiting, but by PMOS (M811).
+#[test]
+fn m705_m811_by_pmos_flows_go_in_while_their_group_changes() {
+    let group = key(3, &7u16.to_be_bytes());
+    let flow = key(3, &encode_prefix("203.0.113.0/24".parse().unwrap()));
+    let next = aquila::pipeline::routes::Next::Group(7);
+    let members = |to| Write::set(Table::Group, &group, &encode_members(&[(to, 1)]));
+    let batch = |number| {
+        let row = BatchRow { number, ..BatchRow::default() };
+        Write::set(Table::Batch, &[], &row.encode())
+    };
+    let flows = |out: &[Output]| {
+        let programs = out.iter().filter_map(|output| match output {
+            Output::Program(program) => Some(program),
+            Output::Write(_) => None,
+        });
+        let operations = programs.flat_map(|program| &program.operations);
+        operations.filter(|operation| operation.key.0 == Table::IpFlow).count()
+    };
+    for is_over_pmos in [false, true] {
+        let session = SessionRow { is_up: true, is_ready: false, is_over_pmos, boot: 1 };
+        let session = Write::set(Table::TinSession, &key(3, &[]), &session.encode());
+        let (mut nib, mut manager, mut out) = (Nib::new(), FlowManager::new(1), Vec::new());
+        let row = IpFlow { index: 9, next }.encode();
+        let first = [session, members(64), Write::set(Table::IpFlow, &flow, &row), batch(1)];
+        nib.apply(1, &first).unwrap();
+        manager.learn(Time::ZERO, nib.since(0, &FlowManager::TABLES), &mut out);
+        let asked = program(&out).clone();
+        assert_eq!(asked.operations.len(), 1, "the group alone");
+        // It changes before its result is in.
+        out.clear();
+        nib.write(&[members(128)]).unwrap();
+        manager.learn(Time::ZERO, nib.since(manager.seen(), &FlowManager::TABLES), &mut out);
+        assert_eq!(flows(&out), 0, "nothing is known of any version");
+        out = say(&mut manager, &asked, |_| Outcome::Done);
+        assert_eq!(flows(&out), usize::from(is_over_pmos));
+        // After another start of its chip nothing is there.
+        let again = SessionRow { is_up: true, is_ready: false, is_over_pmos, boot: 2 };
+        let again = Write::set(Table::TinSession, &key(3, &[]), &again.encode());
+        nib.write(&[again, Write::set(Table::IpFlow, &flow, &IpFlow { index: 10, next }.encode())])
+            .unwrap();
+        out.clear();
+        manager.learn(Time::ZERO, nib.since(manager.seen(), &FlowManager::TABLES), &mut out);
+        assert_eq!(flows(&out), 0);
+    }
+}
+
 #[test]
 fn m813_a_batch_waits_longer_for_who_carries_traffic_and_has_a_session_and_for_nobody_else() {
     let group = key(3, &7u16.to_be_bytes());
