@@ -4,10 +4,10 @@
 //! out after no flow leads to it. Results go into the base, for the routing engine. What is to be programmed is
 //! the rows of the base, what is programmed is its results: an instance that takes over finds both there.
 //!
-//! **Our choice**: a group that is changed in place lets flows wait but by PMOS. A TiN that has not answered for 10 s (M813) does not hold up a batch. It is unreachable until it
-//! answers, and what was asked of it then is still done when it comes back. Where control processors are slow, one that
-//! carries others' traffic and has a session is waited for longer: it takes minutes for its tables, and may not be taken for
-//! a dead one.
+//! **Our choice**: flows wait for a group that is changed in place, but not by PMOS. A TiN that has not answered for 10 s
+//! (M813) does not hold up a batch. It is unreachable until it answers, and what was asked of it then is still done when it
+//! comes back. Where control processors are slow, one that carries others' traffic and has a session is waited for longer: it
+//! takes minutes for its tables, and may not be taken for a dead one.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -56,6 +56,8 @@ struct Tin {
     failed: BTreeMap<(Table, Vec<u8>), Pending>,
     /// It has let a batch wait in vain, and not answered since.
     is_unreachable: bool,
+    /// All that is pending is known to be unreachable: nothing is to be looked at until that changes.
+    is_given_up: bool,
     /// As the base has it.
     session: SessionRow,
 }
@@ -217,10 +219,16 @@ impl FlowManager {
             // What we know is newer.
             return;
         }
-        match value.and_then(ResultRow::decode) {
+        let found = value.and_then(ResultRow::decode);
+        let before = match found {
             Some(result) => self.results.insert(row, result),
             None => self.results.remove(&row),
         };
+        if before != found
+            && let Some(tin) = split_key(rest).and_then(|(tin, _)| self.tins.get_mut(&tin))
+        {
+            tin.is_given_up = false;
+        }
     }
 
     /// A row is to be programmed, unless it is. `is_everything`: of a base that is read for the first time.
@@ -243,6 +251,7 @@ impl FlowManager {
         };
         let tin = self.tins.entry(tin).or_default();
         tin.failed.remove(&place);
+        tin.is_given_up = false;
         if is_finished {
             tin.pending.remove(&place);
         } else {
@@ -259,7 +268,7 @@ impl FlowManager {
     /// Results have come.
     pub fn results(&mut self, now: Time, results: Results, out: &mut Vec<Output>) {
         let Some(tin) = self.tins.get_mut(&results.tin) else { return };
-        tin.is_unreachable = false;
+        (tin.is_unreachable, tin.is_given_up) = (false, false);
         for (row, version, outcome) in results.results {
             let Some((_, rest)) = split_key(&row.1) else { continue };
             let place = (row.0, rest.to_vec());
@@ -362,6 +371,9 @@ impl FlowManager {
     fn give_up_or_hold_back(&mut self, number: u16) {
         let tin = self.tins.get_mut(&number).expect("it is known");
         if tin.is_unreachable {
+            if std::mem::replace(&mut tin.is_given_up, true) {
+                return;
+            }
             let row = |place: &(Table, Vec<u8>)| (place.0, key(number, &place.1));
             for (place, pending) in &tin.pending {
                 let result = ResultRow { version: pending.version, outcome: Outcome::Unreachable };
