@@ -38,12 +38,9 @@ const fn cliques(effort: Effort) -> &'static [Clique] {
     const MANY: Clique = (Profile::Full, 512, MOS_INTERVAL);
     const SOME: Clique = (Profile::Full, FEW, MOS_INTERVAL_FEW);
     match effort {
-        Effort::Quick => &[
-            (Profile::Mini, 4, MOS_INTERVAL),
-            (Profile::Mini, 60, MOS_INTERVAL),
-            SOME,
-            MANY,
-        ],
+        Effort::Quick => {
+            &[(Profile::Mini, 4, MOS_INTERVAL), (Profile::Mini, 60, MOS_INTERVAL), SOME, MANY]
+        }
         Effort::Full => &[
             (Profile::Full, 8, MOS_INTERVAL_FEW),
             (Profile::Full, 64, MOS_INTERVAL_FEW),

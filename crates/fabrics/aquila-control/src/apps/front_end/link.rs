@@ -28,6 +28,9 @@ enum Held {
     Equal,
 }
 
+/// Who answers a request by PMOS after so long is slow (our choice).
+const LONG: Span = Span::from_us(1_000_000);
+
 /// Requests that make a chip hold what is wanted.
 #[derive(Debug)]
 struct Plan {
@@ -44,8 +47,9 @@ struct Plan {
 /// A session.
 #[derive(Debug)]
 pub struct Link {
-    /// By PMOS a request takes minutes.
     over: Over,
+    /// Whether a request has taken long.
+    has_taken_long: bool,
     caller: Caller,
     bucket: Bucket,
     held: Held,
@@ -76,6 +80,7 @@ impl Link {
         };
         Self {
             over,
+            has_taken_long: false,
             caller: Caller::new(),
             bucket: Bucket::new(rate, now),
             held: Held::Unknown,
@@ -155,15 +160,20 @@ impl Link {
         !std::mem::replace(&mut self.is_completion_said, true)
     }
 
-    /// Something else is about to be wanted: what the chip holds is what has been wanted so far. By PMOS the first requests of
-    /// a plan go on: they take minutes, and while TiNs near by become ready they would be begun again and again. What has
-    /// changed meanwhile is had sooner over TCP.
+    /// By PMOS a request can take minutes: what can wait is left for TCP.
+    fn is_slow(&self) -> bool {
+        self.over == Over::Pmos && self.has_taken_long
+    }
+
+    /// Something else is about to be wanted: what the chip holds is what has been wanted so far. Where requests are slow, the
+    /// first ones of a plan go on: while TiNs near by become ready they would be begun again and again, and what has changed
+    /// meanwhile is had sooner over TCP.
     pub fn intent_changes(&mut self, clique: &Clique, tin: u16, before: &Intent) {
         if matches!(self.held, Held::Equal) {
             self.held = Held::Known(before.image(clique, tin, &self.refused_groups()).into());
         }
-        let is_slow = self.over == Over::Pmos;
-        let goes_on = |plan: &Plan| is_slow && (plan.first > 0 || self.is_first_under_way);
+        let (is_slow, is_first_under_way) = (self.is_slow(), self.is_first_under_way);
+        let goes_on = |plan: &Plan| is_slow && (plan.first > 0 || is_first_under_way);
         self.plan = self.plan.take().filter(goes_on).map(|plan| Plan { is_outdated: true, ..plan });
         self.is_completion_said = false;
         self.wakes_at = Time::ZERO;
@@ -227,7 +237,7 @@ impl Link {
             self.plan = Some(self.work_out(clique, tin, intent));
         }
         let plan = self.plan.as_ref().expect("it was worked out");
-        if self.over == Over::Pmos && plan.first == 0 && !plan.requests.is_empty() {
+        if self.is_slow() && plan.first == 0 && !plan.requests.is_empty() {
             // The others are for TCP (M811).
             return None;
         }
@@ -292,6 +302,7 @@ impl Link {
     /// An answer has come; what it says about firmware, if it does.
     pub fn answer(
         &mut self,
+        now: Time,
         clique: &Clique,
         tin: u16,
         intent: &Intent,
@@ -303,6 +314,7 @@ impl Link {
             return None;
         };
         self.wakes_at = Time::ZERO;
+        self.has_taken_long |= now - self.sent_at >= LONG;
         if std::mem::take(&mut self.is_of_flash) {
             return pairs.pop().map(|(_, outcome)| outcome);
         }

@@ -369,7 +369,9 @@ impl FrontEnd {
             Session::Answer { bytes, .. } => {
                 let counts = &mut self.counts;
                 let of_flash = match &mut tin.link {
-                    Some(link) => link.answer(&self.clique, number, &tin.intent, &bytes, counts),
+                    Some(link) => {
+                        link.answer(now, &self.clique, number, &tin.intent, &bytes, counts)
+                    }
                     None => {
                         counts.stray += 1;
                         None

@@ -24,6 +24,8 @@ const TIN: u16 = 3;
 /// A front end, and a chip that answers when it is told to.
 struct Target {
     now: Time,
+    /// How long a request takes.
+    takes: Span,
     front_end: FrontEnd,
     agent: Agent,
     file: RegisterFile,
@@ -41,6 +43,7 @@ impl Target {
         front_end.load(&Nib::new().since(0, &FrontEnd::TABLES));
         Self {
             now: Time::ZERO,
+            takes: Span::from_us(1_000_000),
             front_end,
             agent: Agent::new(&Memory::default()).unwrap(),
             file: RegisterFile::new(),
@@ -78,7 +81,7 @@ impl Target {
     /// The chip answers a request, if there is one.
     fn answer(&mut self) -> bool {
         let Some(request) = self.requests.pop_front() else { return false };
-        self.now += Span::from_us(1_000_000);
+        self.now += self.takes;
         let answer = self.agent.receive(self.now, &mut self.file, &mut Flash::default(), &request);
         let bytes = answer.unwrap().to_vec();
         let mut out = Vec::new();
@@ -183,6 +186,19 @@ fn m811_a_group_that_changes_meanwhile_is_there_as_it_was() {
     let second = [(Table::Group, 7, Outcome::Done), (Table::Group, 9, Outcome::Done)];
     assert_eq!((&target.results[2..], &target.versions[2..]), (&second[..], &[2, 2][..]));
     assert!(!target.has_enough, "no flow leads out");
+}
+
+/// Where a request takes no time nobody is called before what is wanted by now is there, too.
+#[test]
+fn m811_what_takes_a_moment_is_begun_anew_before_a_call() {
+    let mut target = Target::new();
+    target.takes = Span::from_us(1_000);
+    target.want(&[cells(), vec![group(7), flow("203.0.0.0/24", 9, 7)]].concat());
+    target.connect(Over::Pmos);
+    assert!(target.answer());
+    target.want(&[group(8)]);
+    assert!(target.answer() && !target.has_enough);
+    assert!(target.answer() && target.has_enough && target.has_group(8));
 }
 
 /// Over TCP, where a request takes no minutes, what is wanted now comes at once.
