@@ -423,17 +423,16 @@ impl FlowManager {
     /// Says operations on a TiN whose turn it is: groups, then flows that lead to them; flows to be taken out, then groups.
     fn release(&mut self, now: Time, number: u16, out: &mut Vec<Output>) {
         let tin = self.tins.get(&number).expect("it is known");
-        let has = |which: &dyn Fn(Table, bool) -> bool| {
-            tin.pending.iter().any(|((table, _), pending)| which(*table, pending.value.is_some()))
+        let has = |which: &dyn Fn(Table, &Pending) -> bool| {
+            tin.pending.iter().any(|((table, _), pending)| which(*table, pending))
         };
         let is_group = |table| matches!(table, Table::Group | Table::IndexedGroup);
         // A target by PMOS, through which nobody sends anything, has its way out as soon as there is one: while TiNs near by
         // become ready, its groups change faster than they can be programmed.
         let is_there = |pending: &Pending| pending.is_there && tin.session.is_over_pmos;
-        let has_groups = tin.pending.iter().any(|((table, _), pending)| {
-            is_group(*table) && pending.value.is_some() && !is_there(pending)
-        });
-        let has_flows = has(&|table, is_set| table == Table::IpFlow && is_set);
+        let has_groups =
+            has(&|table, pending| is_group(table) && pending.value.is_some() && !is_there(pending));
+        let has_flows = has(&|table, pending| table == Table::IpFlow && pending.value.is_some());
         let has_any_flows = has(&|table, _| table == Table::IpFlow);
         let is_its_turn = |table, is_set| match (table, is_set) {
             (Table::IpFlow, true) => !has_groups,

@@ -29,7 +29,7 @@ use aquila::pipeline::routes::Next;
 use aquila::tables::flows::Flow;
 use ipnet::IpNet;
 
-use crate::nib::{Change, Nib, Table};
+use crate::nib::{Change, Key, Nib, Table};
 
 /// In the place of a class: nothing comes in there; of class and channel: the row of the escape channels.
 pub const NONE: u8 = u8::MAX;
@@ -384,6 +384,14 @@ pub const PROGRAMMED: [Table; 5] =
 pub fn split_key(key: &[u8]) -> Option<(u16, &[u8])> {
     let (tin, rest) = key.split_first_chunk::<2>()?;
     Some((u16::from_be_bytes(*tin), rest))
+}
+
+/// The number of a group whose row this is.
+#[must_use]
+pub fn group_of(key: &Key) -> Option<u16> {
+    let is_group = matches!(key.0, Table::Group | Table::IndexedGroup);
+    let (_, number) = split_key(&key.1).filter(|_| is_group)?;
+    Some(u16::from_be_bytes(number.try_into().ok()?))
 }
 
 /// A TiN's key, and what follows it.

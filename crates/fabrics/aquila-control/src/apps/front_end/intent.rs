@@ -172,12 +172,10 @@ impl Intent {
     /// Whether a row is a group that is wanted.
     #[must_use]
     pub fn has_group(&self, key: &Key) -> bool {
-        let number = key.1.get(2..).and_then(|rest| rest.try_into().ok()).map(u16::from_be_bytes);
-        match (key.0, number) {
-            (Table::Group, Some(number)) => self.groups.contains_key(&number),
-            (Table::IndexedGroup, Some(number)) => self.indexed.contains_key(&number),
-            _ => false,
-        }
+        rows::group_of(key).is_some_and(|number| match key.0 {
+            Table::Group => self.groups.contains_key(&number),
+            _ => self.indexed.contains_key(&number),
+        })
     }
 
     /// Whether a row is a flow to a group that is not there, or that the chip has refused.

@@ -8,6 +8,7 @@ use super::bucket::Bucket;
 use super::intent::Intent;
 use super::{Counts, Settings, order};
 use crate::apps::Clique;
+use crate::apps::rows::group_of;
 use crate::apps::session::Over;
 use crate::nib::{Key, Table};
 use crate::registers::file::{BLOCK_ENTRIES, RegisterFile};
@@ -374,14 +375,10 @@ impl Link {
 
     /// Whether a row is a group, and the chip has one of this number.
     pub fn has_group(&self, key: &Key) -> bool {
-        let number = key.1.get(2..).and_then(|rest| rest.try_into().ok()).map(u16::from_be_bytes);
-        let (Held::Known(held), Some(number)) = (&self.held, number) else { return false };
+        let (Held::Known(held), Some(number)) = (&self.held, group_of(key)) else { return false };
         match key.0 {
             Table::Group => held.get(GROUP_SIZE, [number.into()]) > 0,
-            Table::IndexedGroup => {
-                held.get(INDEXED_SUBNET, [number.into()]) != [0; ENTRY_BYTES_MAX]
-            }
-            _ => false,
+            _ => held.get(INDEXED_SUBNET, [number.into()]) != [0; ENTRY_BYTES_MAX],
         }
     }
 

@@ -150,7 +150,7 @@ fn m811_by_pmos_what_was_begun_is_finished_and_the_rest_goes_over_tcp() {
     // Digests; a chip that has just started needs no more.
     assert!(target.answer());
     assert_eq!(target.requests.len(), 1, "the first request of what comes first is under way");
-    // A change for each answer: before, each began everything anew.
+    // While it is, more is wanted.
     target.want(&[group(8), flow("203.0.1.0/24", 10, 8)]);
     assert!(!target.has_enough);
     assert!(target.answer());
