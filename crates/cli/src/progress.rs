@@ -121,8 +121,9 @@ impl Meter {
             Face::None
         } else if io::stderr().is_terminal() {
             let bar = bar();
-            bar.set_prefix(label.to_string());
+            // The style first: what follows draws.
             bar.set_style(style("{prefix} {spinner} {elapsed} {wide_msg}"));
+            bar.set_prefix(label.to_string());
             Face::Bar(bar)
         } else {
             Face::Lines { label: label.into(), pace: Pace::new(now) }
