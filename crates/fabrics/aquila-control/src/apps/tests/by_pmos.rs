@@ -96,9 +96,7 @@ impl Target {
                 Output::Request(request) => self.requests.push_back(request.bytes),
                 Output::Progress(Progress::Enough { .. }) => self.has_enough = true,
                 Output::Results(results) => {
-                    let number = |place: &[u8]| {
-                        place[2..].try_into().map_or(0, |bytes| u16::from_be_bytes(bytes))
-                    };
+                    let number = |place: &[u8]| place[2..].try_into().map_or(0, u16::from_be_bytes);
                     let said = results.results.iter().map(|(k, _, o)| (k.0, number(&k.1), *o));
                     self.results.extend(said);
                     self.versions.extend(results.results.iter().map(|result| result.1));
