@@ -59,6 +59,13 @@ const EXPERIMENTS: &[Experiment] = &[
     experiment!("pl2", "threshold", "§4.4", "When bursts go unsolicited (t)", sweeps::thresholds),
     experiment!("pl2", "exchange", "§5, §7", "A reservation and its grant", sweeps::exchange),
     experiment!("pl2", "fig3", "§6.2.1, Figs 3, 4", "memcached beside TCP", memcached::beside_tcp),
+    experiment!(
+        "pl2",
+        "fig3-pauses",
+        "§6.2.1, Figs 3, 4",
+        "memcached beside TCP of hosts that pause",
+        memcached::beside_pauses
+    ),
     experiment!("pl2", "fig5", "§6.2.2, Figs 5, 6", "memcached beside UDP", memcached::beside_udp),
     experiment!(
         "pl2",

@@ -136,11 +136,6 @@ impl Case {
         Self { milliseconds, ..self }
     }
 
-    /// When memcached begins, in seconds.
-    fn from(&self) -> f64 {
-        self.start as f64 * 1e-3
-    }
-
     /// Size of a value in bytes.
     fn value(&self) -> u64 {
         if self.variant == Variant::Small { 1024 } else { 4096 }
@@ -241,13 +236,41 @@ impl Case {
     }
 
     pub(super) fn run(&self, seed: u64, pulse: &mut Pulse<'_>) -> Result<Carried, Failure> {
-        let scenario = FILE.with(&self.settings(), seed)?;
+        let Self { fabric, milliseconds, start, .. } = *self;
+        let run = Run { file: FILE, fabric, value: self.value(), milliseconds, start };
+        run.carry(&self.settings(), seed, pulse)
+    }
+}
+
+/// A scenario whose first flows are memcached's.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Run {
+    pub(super) file: ScenarioFile,
+    /// Which of its `[[fabric]]` entries.
+    pub(super) fabric: usize,
+    /// Size of a value in bytes.
+    pub(super) value: u64,
+    /// How long the run is, and from when it counts.
+    pub(super) milliseconds: u64,
+    pub(super) start: u64,
+}
+
+impl Run {
+    /// Runs it with `settings`, among which are those of its length.
+    pub(super) fn carry(
+        &self,
+        settings: &[(&'static str, Value)],
+        seed: u64,
+        pulse: &mut Pulse<'_>,
+    ) -> Result<Carried, Failure> {
+        let scenario = self.file.with(settings, seed)?;
         let mut calls = Calls::new(2 * ROUNDS);
         let result = Ran::of(run_nth(&scenario, self.fabric, &mut calls, pulse)?);
-        let calls = calls.after(self.from(), self.milliseconds as f64 * 1e-3);
-        let own = calls.rate * self.value() as f64 * 8.0;
+        let from = self.start as f64 * 1e-3;
+        let calls = calls.after(from, self.milliseconds as f64 * 1e-3);
+        let own = calls.rate * self.value as f64 * 8.0;
         Ok(Carried {
-            background: goodput(&result, self.from()) - own,
+            background: goodput(&result, from) - own,
             own,
             calls,
             drops: find_number(&result, LOST).unwrap_or_else(|| number(&result, "drops")),

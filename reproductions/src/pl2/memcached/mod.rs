@@ -1,6 +1,7 @@
 //! memcached beside hosts that send to its client as fast as they can (§6.2.1, §6.2.2, Figs 3 to 6).
 
 mod cases;
+mod pauses;
 
 use report::Unit;
 use report::page::{Axis, Block, Plot};
@@ -8,6 +9,7 @@ use serde_json::{Value, json};
 
 pub(super) use self::cases::Variant;
 use self::cases::{Background, CUBIC, Carried, Case, NAMES, PL2, SENDERS};
+pub(super) use self::pauses::beside_pauses;
 use super::racks::quotients;
 use crate::claims::{Measured, Shape, Sheet, Spread};
 use crate::drawing::{curve, findings, plot, published, table};
