@@ -122,10 +122,10 @@ impl Swept {
     }
 }
 
-/// Seeds of a point (our choice): a quick look has two, as these runs take longest beside Shoal's.
+/// Seeds of a point (our choice): a quick look has one, as these runs are among the longest.
 const fn seeds(effort: Effort) -> u64 {
     match effort {
-        Effort::Quick => 2,
+        Effort::Quick => 1,
         Effort::Full => effort.seeds(),
     }
 }
