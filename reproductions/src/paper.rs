@@ -32,6 +32,14 @@ impl Effort {
             Self::Full => 5,
         }
     }
+
+    /// Seeds where a quick look would take too long with more, or only tests a cause (our choice).
+    pub(crate) const fn seeds_of_longest(self) -> u64 {
+        match self {
+            Self::Quick => 1,
+            Self::Full => self.seeds(),
+        }
+    }
 }
 
 /// Carries out an experiment.

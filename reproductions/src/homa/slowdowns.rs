@@ -122,14 +122,6 @@ impl Swept {
     }
 }
 
-/// Seeds of a point (our choice): a quick look has one, as these runs are among the longest.
-const fn seeds(effort: Effort) -> u64 {
-    match effort {
-        Effort::Quick => 1,
-        Effort::Full => effort.seeds(),
-    }
-}
-
 /// Figs 12 and 13.
 pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Failure> {
     let mut sheet = Sheet::read(include_str!("../../homa/fig12.claims.toml"));
@@ -138,11 +130,11 @@ pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Fai
         .flat_map(|&workload| (0..TRANSPORTS.len()).map(move |transport| (workload, transport)))
         .collect();
     let times = if effort == Effort::Full { FULL } else { 1 };
-    let jobs = with_seeds(&points, seeds(effort));
+    let jobs = with_seeds(&points, effort.seeds_of_longest());
     let runs = spread(&jobs, watch, |&((workload, transport), seed), pulse| {
         carry(workload, transport, workload.messages * times, seed, pulse)
     })?;
-    let swept = Swept { runs, seeds: seeds(effort) as usize };
+    let swept = Swept { runs, seeds: effort.seeds_of_longest() as usize };
     measure(&mut sheet, &swept);
     let text = format!(
         "144 hosts at 10 Gbps in 9 racks, Poisson arrivals, lines at {}: the same messages under \

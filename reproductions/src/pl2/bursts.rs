@@ -20,14 +20,6 @@ const BEST: u32 = 4;
 /// Runs are half as long as those of Fig. 8 (our choice).
 const SHORTER: u64 = 2;
 
-/// Seeds of the runs that only test causes: a quick one has one.
-const fn seeds_of_causes(effort: Effort) -> u64 {
-    match effort {
-        Effort::Quick => 1,
-        Effort::Full => effort.seeds(),
-    }
-}
-
 /// K: one host to another with three flows, three hosts to one, and the other experiments' workloads.
 pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Failure> {
     let mut sheet = Sheet::read(include_str!("../../pl2/burst.claims.toml"));
@@ -163,7 +155,7 @@ fn tails(
 ) -> Result<(Vec<Spread>, [Vec<Spread>; 3]), Failure> {
     let kinds = [messages(effort)].into_iter().chain([0, 1, 2].map(|index| trace(index, effort)));
     let cases: Vec<Case> = kinds.map(change).flat_map(by_burst).collect();
-    let mut runs = carry_all(&cases, seeds_of_causes(effort), watch)?.into_iter();
+    let mut runs = carry_all(&cases, effort.seeds_of_longest(), watch)?.into_iter();
     let mut next = || -> Vec<Vec<Ran>> { runs.by_ref().take(BURSTS.len()).collect() };
     let latencies = all(&next(), "fct.all.p99");
     Ok((latencies, std::array::from_fn(|_| all(&next(), "slowdown.all.p99"))))

@@ -158,19 +158,11 @@ impl Carried {
     }
 }
 
-/// Seeds of a case (our choice): a quick look has one, as these runs are among the longest.
-const fn seeds(effort: Effort) -> u64 {
-    match effort {
-        Effort::Quick => 1,
-        Effort::Full => effort.seeds(),
-    }
-}
-
 /// Fig. 7 with threads that take a message each.
 pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Failure> {
     let mut sheet = Sheet::read(include_str!("../../pl2/fig7-threads.claims.toml"));
     let iterations = if effort == Effort::Full { ITERATIONS as u64 } else { FEW };
-    let seeds = seeds(effort);
+    let seeds = effort.seeds_of_longest();
     let jobs = with_seeds(&CASES, seeds);
     let runs = spread(&jobs, watch, |&(case, seed), pulse| case.run(iterations, seed, pulse))?;
     let groups: Vec<&[Carried]> = runs.chunks(seeds as usize).collect();
