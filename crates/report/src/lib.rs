@@ -19,9 +19,9 @@ pub mod units;
 
 pub use files::{FileError, ResultsDir, write_atomically, write_json};
 pub use parquet::{
-    FlowRow, FlowWriter, GaugeRow, Provenance, Series, TableColumn, each_flow, read_flows,
-    read_links, read_series, read_table, read_trace, write_links, write_series, write_table,
-    write_trace,
+    FlowRow, FlowWriter, GaugeRow, Provenance, Series, TableColumn, TraceIndex, each_flow,
+    read_flows, read_links, read_series, read_table, read_trace, write_links, write_series,
+    write_table, write_trace,
 };
 pub use reports::{
     Cause, Claim, Kind, Tally, Verdict, Why, account_of, claims_page, claims_table, claims_to_read,

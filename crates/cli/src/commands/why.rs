@@ -1,12 +1,12 @@
 //! `rackloom why`.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use rack::FlowId;
-use rack::trace::Trace;
 use report::export::{write_pcapng, write_perfetto};
 use report::{
-    FileError, FlowRow, Why, flows_table, read_flows, read_trace, run_again, slowest_first,
+    FileError, FlowRow, TraceIndex, Why, flows_table, read_flows, read_trace, run_again,
+    slowest_first,
 };
 use scenario::{BadInput, Located};
 
@@ -17,17 +17,22 @@ use crate::output::Output;
 
 /// What results say of the time of their flows.
 pub fn why(arguments: &WhyArguments, output: &mut Output) -> Result<u8, Failure> {
-    let trace = record_of(&arguments.results)?;
-    let recorded = trace.flows();
+    let path = record_of(&arguments.results)?;
     let flows = arguments.results.join(FLOWS);
-    let wanted = |flow: FlowId| match arguments.flow {
-        Some(number) => flow.get() == number,
-        None => recorded.binary_search(&flow).is_ok(),
-    };
-    let rows = read_flows(&flows, &wanted).map_err(Failure::Place)?;
-    let rows = match arguments.flow {
-        Some(number) => vec![found(arguments, number, &rows, &recorded)?.clone()],
-        None => slowest_first(rows),
+    let (rows, trace) = match arguments.flow {
+        Some(number) => {
+            let rows = read_flows(&flows, &|flow| flow.get() == number).map_err(Failure::Place)?;
+            let index = TraceIndex::read(&path).map_err(Failure::Place)?;
+            let row = found(arguments, number, &rows, &index)?;
+            (vec![row.clone()], index.of(row.flow).map_err(Failure::Place)?)
+        }
+        None => {
+            let trace = read_trace(&path).map_err(Failure::Place)?;
+            let recorded = trace.flows();
+            let is_recorded = |flow: FlowId| recorded.binary_search(&flow).is_ok();
+            let rows = read_flows(&flows, &is_recorded).map_err(Failure::Place)?;
+            (slowest_first(rows), trace)
+        }
     };
     if let Some(path) = &arguments.perfetto {
         let count = write_perfetto(path, &rows, &trace).map_err(unwritten)?;
@@ -77,8 +82,8 @@ fn say_written(output: &Output, path: &Path, (count, all): (usize, usize)) {
     }
 }
 
-/// The record in a results directory.
-fn record_of(results: &Path) -> Result<Trace, Failure> {
+/// Where the record in a results directory is.
+fn record_of(results: &Path) -> Result<PathBuf, Failure> {
     let path = results.join(TRACE);
     if !results.join(FLOWS).exists() {
         let message = format!("is no directory with the results of a run: it has no {FLOWS}");
@@ -92,7 +97,7 @@ fn record_of(results: &Path) -> Result<Trace, Failure> {
         );
         return Err(refused(results, message));
     }
-    read_trace(&path).map_err(Failure::Place)
+    Ok(path)
 }
 
 fn refused(results: &Path, message: String) -> Failure {
@@ -104,19 +109,19 @@ fn found<'a>(
     arguments: &WhyArguments,
     number: u64,
     rows: &'a [FlowRow],
-    recorded: &[FlowId],
+    recorded: &TraceIndex,
 ) -> Result<&'a FlowRow, Failure> {
     let results = &arguments.results;
     let Some(row) = rows.first() else {
         return Err(refused(results, format!("has no flow {number}")));
     };
-    if recorded.binary_search(&row.flow).is_ok() {
+    if recorded.has(row.flow) {
         return Ok(row);
     }
     let again = run_again(results, &format!("flows {number}"));
     let message = format!(
         "has no record of flow {number}; it has of {}, which `rackloom why {}` lists. For this one: {again}",
-        match recorded.len() {
+        match recorded.flows().len() {
             1 => "one flow".to_string(),
             count => format!("{count} flows"),
         },

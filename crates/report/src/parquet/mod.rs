@@ -15,7 +15,9 @@ mod trace;
 
 pub use flows::FlowWriter;
 pub use links::{read_links, write_links};
-pub use read::{FlowRow, GaugeRow, Series, each_flow, read_flows, read_series, read_trace};
+pub use read::{
+    FlowRow, GaugeRow, Series, TraceIndex, each_flow, read_flows, read_series, read_trace,
+};
 pub use series::write_series;
 pub use table::{TableColumn, read_table, write_table};
 pub use trace::write_trace;

@@ -201,7 +201,7 @@ mod tests {
     use rack::trace::{CellHop, Outcome, Place, Purpose};
 
     use super::*;
-    use crate::parquet::read_trace;
+    use crate::parquet::{TraceIndex, read_trace};
 
     /// Hops of any kind; every field is another number.
     fn hops() -> impl Strategy<Value = Vec<Hop>> {
@@ -274,7 +274,22 @@ mod tests {
             let path = folder.path().join("trace.parquet");
             let origin = Provenance::of_a_test();
             write_trace(&path, &trace, &origin).unwrap();
-            prop_assert_eq!(read_trace(&path).unwrap(), trace);
+            prop_assert_eq!(&read_trace(&path).unwrap(), &trace);
+            let index = TraceIndex::read(&path).unwrap();
+            prop_assert_eq!(index.flows(), trace.flows());
+            for flow in (0..9).map(FlowId::new) {
+                let own = index.of(flow).unwrap();
+                prop_assert_eq!(index.has(flow), !own.hops.is_empty());
+                // Of one flow fewer ports are known, so their numbers are others.
+                let of = |trace: &Trace| -> Vec<(Place, Hop)> {
+                    let hops = trace.of(flow).iter();
+                    let told = |hop: &Hop| {
+                        (trace.places[hop.place as usize].clone(), Hop { place: 0, ..hop.clone() })
+                    };
+                    hops.map(told).collect()
+                };
+                prop_assert_eq!(of(&own), of(&trace));
+            }
         }
     }
 }
