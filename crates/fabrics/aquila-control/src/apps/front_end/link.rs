@@ -1,49 +1,25 @@
 //! The front end's side of a session with one TiN.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::BTreeSet;
 
 use kernel::{Span, Time};
 
 use super::bucket::Bucket;
+use super::held::{Held, compare, digests, patch};
 use super::intent::Intent;
-use super::{Counts, Settings, order};
+use super::plan::Plan;
+use super::{Counts, Settings};
 use crate::apps::Clique;
 use crate::apps::rows::group_of;
 use crate::apps::session::Over;
 use crate::nib::{Key, Table};
-use crate::registers::file::{BLOCK_ENTRIES, RegisterFile};
-use crate::registers::map::{GROUP_SIZE, INDEXED_SUBNET, REGISTERS, SIDEBAND_ALLOWED};
-use crate::registers::{ENTRY_BYTES_MAX, Entry, Register, find};
+use crate::registers::file::RegisterFile;
+use crate::registers::map::{GROUP_SIZE, INDEXED_SUBNET, REGISTERS};
+use crate::registers::{ENTRY_BYTES_MAX, find};
 use crate::rpc::{Caller, Item, Outcome, pack};
-
-/// What is known of what the chip holds.
-#[derive(Debug)]
-enum Held {
-    /// Nothing: digests are to be asked for, or on their way.
-    Unknown,
-    /// Blocks are read into what was found equal.
-    Read(Box<RegisterFile>, VecDeque<Vec<Item>>),
-    /// All of it.
-    Known(Box<RegisterFile>),
-    /// What is wanted.
-    Equal,
-}
 
 /// Who answers a request by PMOS after so long is slow (our choice).
 const LONG: Span = Span::from_us(1_000_000);
-
-/// Requests that make a chip hold what is wanted.
-#[derive(Debug)]
-struct Plan {
-    /// In order.
-    requests: VecDeque<Vec<Item>>,
-    /// How many of them are the first ones (M811).
-    first: usize,
-    /// Whether a way leads out of the Clique by what they write.
-    leads_out: bool,
-    /// Something else is wanted by now: the first ones are finished all the same.
-    is_outdated: bool,
-}
 
 /// A session.
 #[derive(Debug)]
@@ -222,14 +198,7 @@ impl Link {
     fn next(&mut self, clique: &Clique, tin: u16, intent: &Intent) -> Option<Vec<Item>> {
         self.wakes_at = Time::NEVER;
         match &self.held {
-            Held::Unknown => {
-                let digests = |register: &&Register| {
-                    let count = register.entries().div_ceil(BLOCK_ENTRIES) as u16;
-                    Item::Digests { address: register.base, count }
-                };
-                let sideband = intent.sidebands().map(|_| SIDEBAND_ALLOWED.register());
-                return Some(order::owned().iter().chain(&sideband).map(digests).collect());
-            }
+            Held::Unknown => return Some(digests(intent)),
             Held::Read(_, reads) => return reads.front().cloned(),
             Held::Equal => return None,
             Held::Known(_) => {}
@@ -266,38 +235,8 @@ impl Link {
     fn work_out(&self, clique: &Clique, tin: u16, intent: &Intent) -> Plan {
         let Held::Known(held) = &self.held else { unreachable!("it was read") };
         let image = intent.image(clique, tin, &self.refused_groups());
-        let order = order::order(held, &image, clique.topology.shape().external_ports());
-        let wanted =
-            |items: Vec<Item>| items.into_iter().flat_map(|item| self.without_refused(item));
-        let first = pack(wanted(order.first));
-        Plan {
-            first: first.len(),
-            requests: first.into_iter().chain(pack(wanted(order.rest))).collect(),
-            leads_out: intent.leads_out(),
-            is_outdated: false,
-        }
-    }
-
-    /// An item without entries that the chip does not take.
-    fn without_refused(&self, item: Item) -> Vec<Item> {
-        match &item {
-            Item::Write { address, .. } if self.refused.contains(address) => Vec::new(),
-            Item::WriteBlock { address, size, bytes } => {
-                let end = address + bytes.len() as u32;
-                if self.refused.range(address..&end).next().is_none() {
-                    return vec![item];
-                }
-                let entries = (*address..).step_by((*size).into());
-                let entries = entries.zip(bytes.chunks(usize::from(*size)));
-                let entries = entries.filter(|(address, _)| !self.refused.contains(address));
-                let write = |(address, entry): (u32, &[u8])| {
-                    let entry = Entry::from_bytes(entry).expect("an entry's size");
-                    Item::Write { address, entry }
-                };
-                entries.map(write).collect()
-            }
-            _ => vec![item],
-        }
+        let terminals = clique.topology.shape().external_ports();
+        Plan::new(held, &image, terminals, intent.leads_out(), &self.refused)
     }
 
     /// An answer has come; what it says about firmware, if it does.
@@ -399,44 +338,4 @@ impl Link {
         let row = |&address: &u32| intent.owner(clique, tin, address);
         self.refused.iter().filter_map(row).collect()
     }
-}
-
-/// What a chip holds, as far as the digests of its blocks tell, and reads of the other blocks. A block is known if it is
-/// as in an image, or as after a cold start: of a chip that has just started nothing is read, which by PMOS would take
-/// longer than to write it.
-fn compare(image: RegisterFile, pairs: &[(Item, Outcome)]) -> (RegisterFile, Vec<Item>) {
-    let (blank, mut held) = (RegisterFile::new(), image);
-    let mut reads = Vec::new();
-    for (item, outcome) in pairs {
-        let Item::Digests { address, count } = *item else { continue };
-        let register = &REGISTERS[find(address).expect("we have asked for it").0];
-        let digests = |of: &RegisterFile| {
-            of.digests(address, count.into()).expect("we have asked for blocks that there are")
-        };
-        for (place, (own, reset)) in (0..).zip(digests(&held).into_iter().zip(digests(&blank))) {
-            let found = match outcome {
-                Outcome::Digests(found) => found.get(place as usize).copied(),
-                _ => None,
-            };
-            let first = place * BLOCK_ENTRIES;
-            let address = address + first * register.entry_bytes();
-            if found == Some(own) {
-                continue;
-            }
-            if found == Some(reset) {
-                held.reset_block(address).expect("we have asked for it");
-            } else {
-                let count = (register.entries() - first).min(BLOCK_ENTRIES) as u16;
-                reads.push(Item::ReadBlock { address, count });
-            }
-        }
-    }
-    (held, reads)
-}
-
-/// Takes over what was read; whether it was.
-fn patch(held: &mut RegisterFile, pair: &(Item, Outcome), counts: &mut Counts) -> bool {
-    let (Item::ReadBlock { address, count }, Outcome::Entries(bytes)) = pair else { return false };
-    counts.read += u64::from(*count);
-    held.write_block(*address, bytes.len() / usize::from(*count).max(1), bytes).is_ok()
 }

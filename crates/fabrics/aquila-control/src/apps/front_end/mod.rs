@@ -8,9 +8,11 @@
 //! What is wanted of a TiN is kept as rows, and what it holds only while it is programmed: afterwards it is the same.
 
 pub mod bucket;
+mod held;
 pub mod intent;
 mod link;
 pub mod order;
+mod plan;
 pub mod upgrade;
 
 use std::collections::BTreeMap;
