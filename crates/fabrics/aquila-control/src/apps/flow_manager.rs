@@ -58,6 +58,8 @@ struct Tin {
     is_unreachable: bool,
     /// All that is pending is known to be unreachable: nothing is to be looked at until that changes.
     is_given_up: bool,
+    /// Until then nothing is to be said, unless something changes, which makes it the beginning of time.
+    quiet_until: Time,
     /// As the base has it.
     session: SessionRow,
 }
@@ -69,6 +71,7 @@ impl Tin {
             self.pending.values_mut().for_each(|pending| pending.is_there = false);
         }
         self.session = session;
+        self.quiet_until = Time::ZERO;
     }
 
     /// Whether it carries others' traffic, and can be reached.
@@ -227,7 +230,7 @@ impl FlowManager {
         if before != found
             && let Some(tin) = split_key(rest).and_then(|(tin, _)| self.tins.get_mut(&tin))
         {
-            tin.is_given_up = false;
+            (tin.is_given_up, tin.quiet_until) = (false, Time::ZERO);
         }
     }
 
@@ -251,7 +254,7 @@ impl FlowManager {
         };
         let tin = self.tins.entry(tin).or_default();
         tin.failed.remove(&place);
-        tin.is_given_up = false;
+        (tin.is_given_up, tin.quiet_until) = (false, Time::ZERO);
         if is_finished {
             tin.pending.remove(&place);
         } else {
@@ -268,7 +271,7 @@ impl FlowManager {
     /// Results have come.
     pub fn results(&mut self, now: Time, results: Results, out: &mut Vec<Output>) {
         let Some(tin) = self.tins.get_mut(&results.tin) else { return };
-        (tin.is_unreachable, tin.is_given_up) = (false, false);
+        (tin.is_unreachable, tin.is_given_up, tin.quiet_until) = (false, false, Time::ZERO);
         for (row, version, outcome) in results.results {
             let Some((_, rest)) = split_key(&row.1) else { continue };
             let place = (row.0, rest.to_vec());
@@ -326,7 +329,7 @@ impl FlowManager {
             let waits =
                 |pending: &Pending| pending.sent.is_some_and(|(first, _)| now - first >= patience);
             if !tin.is_unreachable && tin.pending.values().any(waits) {
-                tin.is_unreachable = true;
+                (tin.is_unreachable, tin.quiet_until) = (true, Time::ZERO);
             }
         }
         self.go_on(now, out);
@@ -334,7 +337,9 @@ impl FlowManager {
 
     /// Says what may be said, and finishes the batch when nothing is left.
     fn go_on(&mut self, now: Time, out: &mut Vec<Output>) {
-        let numbers: Vec<u16> = self.tins.keys().copied().collect();
+        let is_due = |tin: &Tin| !tin.pending.is_empty() && now >= tin.quiet_until;
+        let due = self.tins.iter().filter(|(_, tin)| is_due(tin));
+        let numbers: Vec<u16> = due.map(|(&number, _)| number).collect();
         for &number in &numbers {
             self.give_up_or_hold_back(number);
             self.release(now, number, out);
@@ -422,31 +427,30 @@ impl FlowManager {
 
     /// Says operations on a TiN whose turn it is: groups, then flows that lead to them; flows to be taken out, then groups.
     fn release(&mut self, now: Time, number: u16, out: &mut Vec<Output>) {
-        let tin = self.tins.get(&number).expect("it is known");
-        let has = |which: &dyn Fn(Table, &Pending) -> bool| {
-            tin.pending.iter().any(|((table, _), pending)| which(*table, pending))
-        };
+        let tin = self.tins.get_mut(&number).expect("it is known");
         let is_group = |table| matches!(table, Table::Group | Table::IndexedGroup);
         // A target by PMOS, through which nobody sends anything, has its way out as soon as there is one: while TiNs near by
         // become ready, its groups change faster than they can be programmed.
-        let is_there = |pending: &Pending| pending.is_there && tin.session.is_over_pmos;
-        let has_groups =
-            has(&|table, pending| is_group(table) && pending.value.is_some() && !is_there(pending));
-        let has_flows = has(&|table, pending| table == Table::IpFlow && pending.value.is_some());
-        let has_any_flows = has(&|table, _| table == Table::IpFlow);
+        let is_over_pmos = tin.session.is_over_pmos;
+        let (mut has_groups, mut has_flows, mut has_any_flows) = (false, false, false);
+        for ((table, _), pending) in &tin.pending {
+            let is_set = pending.value.is_some();
+            has_groups |= is_group(*table) && is_set && !(pending.is_there && is_over_pmos);
+            has_flows |= *table == Table::IpFlow && is_set;
+            has_any_flows |= *table == Table::IpFlow;
+        }
         let is_its_turn = |table, is_set| match (table, is_set) {
             (Table::IpFlow, true) => !has_groups,
             (Table::IpFlow, false) => !has_groups && !has_flows,
             (table, false) if is_group(table) => !has_any_flows,
             _ => true,
         };
-        let is_due =
-            |pending: &Pending| pending.sent.is_none_or(|(_, last)| now - last >= self.again);
+        let again = |pending: &Pending| pending.sent.map(|(_, last)| last + self.again);
         let mut operations = Vec::new();
-        let tin = self.tins.get_mut(&number).expect("it is known");
         for (place, pending) in &mut tin.pending {
             let is_its_turn = is_its_turn(place.0, pending.value.is_some());
-            if !is_its_turn || pending.is_held_back || !is_due(pending) {
+            let is_due = again(pending).is_none_or(|again| now >= again);
+            if !is_its_turn || pending.is_held_back || !is_due {
                 continue;
             }
             let first = pending.sent.map_or(now, |(first, _)| first);
@@ -455,6 +459,7 @@ impl FlowManager {
             let (version, value) = (pending.version, pending.value.clone());
             operations.push(Operation { key, version, value });
         }
+        tin.quiet_until = tin.pending.values().filter_map(again).min().unwrap_or(Time::NEVER);
         if !operations.is_empty() {
             out.push(Output::Program(Program { term: self.term, tin: number, operations }));
         }

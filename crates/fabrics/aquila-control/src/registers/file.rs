@@ -135,8 +135,8 @@ impl RegisterFile {
     /// If there is no such entry.
     #[must_use]
     pub fn get<W: Word, const RANK: usize>(&self, of: Handle<W, RANK>, at: [u32; RANK]) -> W {
-        let address = of.address(at).unwrap_or_else(|error| panic!("{error}"));
-        let entry = self.read(address).expect("a handle's address is an entry's");
+        let at = of.entry(at).unwrap_or_else(|error| panic!("{error}"));
+        let entry = self.entry(of.index, at);
         W::from_entry(&entry).expect("a handle knows its width")
     }
 
@@ -150,9 +150,8 @@ impl RegisterFile {
         at: [u32; RANK],
         word: W,
     ) {
-        let address = of.address(at).unwrap_or_else(|error| panic!("{error}"));
-        let (register, at) = find(address).expect("a handle's address is an entry's");
-        self.set_entry(register, at, word.to_entry().as_bytes());
+        let at = of.entry(at).unwrap_or_else(|error| panic!("{error}"));
+        self.set_entry(of.index, at, word.to_entry().as_bytes());
     }
 
     /// Sets all entries of a register as after a cold start.
@@ -190,12 +189,14 @@ impl RegisterFile {
                 (Some(own), Some(other)) if own == other => continue,
                 (own, other) => (own.as_deref(), other.as_deref()),
             };
-            let entry = |block: Option<&[u8]>, at: usize| match block {
-                Some(block) => block[at * size..(at + 1) * size].to_vec(),
-                None => reset.as_bytes().to_vec(),
-            };
             let entries = one.or(two).map_or(0, <[u8]>::len) / size;
-            let differs = |&at: &usize| entry(one, at) != entry(two, at);
+            let differs = |&at: &usize| {
+                let [one, two] = [one, two].map(|block| match block {
+                    Some(block) => &block[at * size..(at + 1) * size],
+                    None => reset.as_bytes(),
+                });
+                one != two
+            };
             let first = place as u32 * BLOCK_ENTRIES;
             found.extend((0..entries).filter(differs).map(|at| first + at as u32));
         }

@@ -218,6 +218,12 @@ impl<W, const RANK: usize> Handle<W, RANK> {
     /// An index is out of range: the array beside it is another register.
     pub fn address(self, indices: [u32; RANK]) -> Result<u32, IndexError> {
         let register = self.register();
+        Ok(register.base + self.entry(indices)? * register.entry_bytes())
+    }
+
+    /// The number of an entry among those of the register.
+    fn entry(self, indices: [u32; RANK]) -> Result<u32, IndexError> {
+        let register = self.register();
         let mut at = 0;
         for (place, (&found, &size)) in indices.iter().zip(register.dimensions).enumerate() {
             if found >= size {
@@ -225,7 +231,7 @@ impl<W, const RANK: usize> Handle<W, RANK> {
             }
             at = at * size + found;
         }
-        Ok(register.base + at * register.entry_bytes())
+        Ok(at)
     }
 }
 

@@ -81,9 +81,9 @@ impl Slots {
         std::array::from_fn(|slot| {
             let link = (slot * each / MINIMAL_SLOTS + first) % all;
             let place = place_of(&behind, link);
-            let (ports, count) = list(ports_to[place]);
+            let ports = ports_to[place];
             next[place] += 1;
-            ports[(next[place] - 1) % count]
+            nth(ports, (next[place] - 1) as u32 % ports.count_ones())
         })
     }
 
@@ -111,23 +111,29 @@ fn place_of(behind: &[usize; PLACES_MAX], link: usize) -> usize {
 
 /// As many ports of a mask as there is room for, evenly over their order, from one of them on.
 fn pick(mask: u64, room: usize, first: usize) -> u64 {
-    let (all, count) = list(mask);
-    if count <= room {
+    if mask.count_ones() as usize <= room {
         return mask;
     }
+    let mut all = [NONE; 64];
+    let count = list(mask, &mut all);
     let chosen = (0..room).map(|slot| all[(slot * count / room + first) % count]);
     chosen.fold(0, |mask, port| mask | 1 << port)
 }
 
-/// The ports of a mask, and how many they are.
-fn list(mask: u64) -> ([u8; 64], usize) {
-    let mut all = [NONE; 64];
+/// The port of a mask before which there are so many others.
+fn nth(mask: u64, before: u32) -> u8 {
+    let left = (0..before).fold(mask, |mask, _| mask & (mask - 1));
+    left.trailing_zeros() as u8
+}
+
+/// Lists the ports of a mask; how many they are.
+fn list(mask: u64, all: &mut [u8; 64]) -> usize {
     let mut count = 0;
     for port in ports(mask) {
         all[count] = port;
         count += 1;
     }
-    (all, count)
+    count
 }
 
 /// The ports of a mask, in order.
@@ -137,7 +143,8 @@ pub(super) fn ports(mask: u64) -> impl Iterator<Item = u8> {
 
 /// Slots that the ports of a mask take turns in, from one of them on; all [`NONE`] if there are none.
 pub(super) fn fill<const SLOTS: usize>(mask: u64, first: usize) -> [u8; SLOTS] {
-    let (all, count) = list(mask);
+    let mut all = [NONE; 64];
+    let count = list(mask, &mut all);
     let mut slots = [NONE; SLOTS];
     let mut next = first % count.max(1);
     for slot in slots.iter_mut().take(if count == 0 { 0 } else { SLOTS }) {

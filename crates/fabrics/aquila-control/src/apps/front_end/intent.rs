@@ -264,16 +264,26 @@ impl Intent {
     fn routes(&self, clique: &Clique, tin: u16, classes: &[u8; PORTS], image: &mut RegisterFile) {
         let shape = clique.topology.shape();
         let slots = Slots::of(&clique.topology, tin);
+        // Ports that have the same tables: all terminal ones, and those that lead to the same TiN.
+        let mut alike: Vec<(InputClass, u64, Vec<u8>)> = Vec::new();
         for port in 0..shape.ports() {
             let class = classes[usize::from(port)];
-            let Some(class) = InputClass::ALL.get(usize::from(class)) else { continue };
+            let Some(&class) = InputClass::ALL.get(usize::from(class)) else { continue };
             let back = clique.back(tin, port);
+            match alike.iter_mut().find(|(other, to, _)| (*other, *to) == (class, back)) {
+                Some((.., ports)) => ports.push(port),
+                None => alike.push((class, back, vec![port])),
+            }
+        }
+        for (class, back, ports) in alike {
             for rvc in class.channels() {
                 let Some(flows) = self.gnet.get(&(class.index() as u8, rvc)) else { continue };
                 for (component, flow) in (0..).zip(flows) {
-                    let row = slots.row(flow.without(back), component);
-                    let at = [port.into(), rvc.into(), place(shape, component).into()];
-                    image.set(ROUTE, at, row_bytes(&row));
+                    let row = row_bytes(&slots.row(flow.without(back), component));
+                    for &port in &ports {
+                        let at = [port.into(), rvc.into(), place(shape, component).into()];
+                        image.set(ROUTE, at, row);
+                    }
                 }
             }
         }
