@@ -87,6 +87,17 @@ impl Latencies {
         quantile(&self.seconds, share)
     }
 
+    /// The latencies at so many shares of the calls, evenly spaced up to all: seconds and share.
+    pub(super) fn steps(&self, count: usize) -> Vec<(f64, f64)> {
+        let mut sorted = self.seconds.clone();
+        sorted.sort_by(f64::total_cmp);
+        let step = |place: usize| {
+            let rank = (place * sorted.len()).div_ceil(count);
+            (sorted[rank.max(1) - 1], place as f64 / count as f64)
+        };
+        (1..=count).map(step).collect()
+    }
+
     /// Whether so many calls were cut off that the quantile is a lower bound: how long they would have taken is not known.
     pub(super) fn is_bound(&self, share: f64) -> bool {
         self.cut_off as f64 > (1.0 - share) * self.seconds.len() as f64
@@ -133,6 +144,9 @@ mod tests {
         assert!(all.seconds.iter().zip(expected).all(|(found, us)| (found - us).abs() < 1e-12));
         assert!((all.rate - 2.0 / 20e-6).abs() < 1e-3);
         assert!(all.is_bound(0.99) && !all.is_bound(0.5), "one of three was cut off");
+        for (seconds, share) in all.steps(2) {
+            assert_eq!(seconds, all.quantile(share));
+        }
         let late = calls.after(10e-6, 20e-6);
         assert_eq!((late.seconds.len(), late.rate.round()), (2, 100_000.0));
     }

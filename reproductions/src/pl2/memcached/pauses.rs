@@ -1,13 +1,15 @@
 //! memcached beside hosts whose threads pause after each message, so that they do not fill the line (§6.2.1, Figs 3 and 4).
 
+use report::Unit;
+use report::page::{Axis, Block, Plot, PlotSeries, SeriesStyle};
 use serde_json::{Value, json};
 
 use super::super::incast::Faster;
 use super::super::racks::quotients;
-use super::cases::{CUBIC, PL2, Run};
+use super::cases::{CUBIC, Carried, PL2, Run};
 use super::{over, p99, rate, tail};
 use crate::claims::{Measured, Sheet};
-use crate::drawing::findings;
+use crate::drawing::{findings, plot, published};
 use crate::runs::ScenarioFile;
 use crate::spread::{spread, with_seeds};
 use crate::{Effort, Failure, Findings, Watch};
@@ -20,6 +22,8 @@ const FILE: ScenarioFile = ScenarioFile {
 const VALUE: u64 = 4096;
 /// Threads of a host.
 const THREADS: u32 = 12;
+/// At how many shares of the calls the plot has a step: 99 % is among them.
+const SHARES: usize = 500;
 
 /// A run but for its seed.
 #[derive(Clone, Copy, Debug)]
@@ -88,5 +92,23 @@ pub(in crate::pl2) fn beside_pauses(
     put("rate", Measured::mean(&quotients(&over(pl2, rate), &over(cubic, rate))));
     let text = "One client asks for values of 4 KiB, one at a time, beside four hosts of twelve threads that each send it \
                 a message of 1 MB and pause for 2.75 ms.";
-    Ok(findings("memcached beside TCP of hosts that pause", text, Vec::new(), sheet))
+    let blocks = vec![Block::Plots(vec![latencies(pl2, cubic)])];
+    Ok(findings("memcached beside TCP of hosts that pause", text, blocks, sheet))
+}
+
+/// What calls beside four hosts took, as Fig. 4 tells it of two quantiles.
+fn latencies(pl2: &[Carried], cubic: &[Carried]) -> Plot {
+    let of = |name, runs: &[Carried]| {
+        PlotSeries::new(name, SeriesStyle::Steps, runs[0].calls.steps(SHARES))
+    };
+    let theirs = [("PL2, published", 56e-6), ("CUBIC, published", 127e-6)];
+    let theirs = theirs.map(|(name, seconds)| published(name, vec![(seconds, 0.99)]));
+    let lines = [of("PL2", pl2), of("CUBIC", cubic)].into_iter().chain(theirs);
+    plot(
+        "Fig. 4, four hosts",
+        "The first seed. The points are the two that the paper's text has: 99th percentiles.",
+        Axis::log("Latency of calls", Unit::Seconds),
+        Axis::linear("Part of calls", Unit::Share),
+        lines.collect(),
+    )
 }
