@@ -58,7 +58,7 @@ pub(super) fn further(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings,
         with(usual(W5_AT, PL2_TCP), [("fabric.2.burst_packets", json!(LONG_BURST))]),
         usual(W5_AT, CUBIC),
     ];
-    let runs = carry_all(&cases, effort.seeds(), &mut part(watch, 0.6..1.0))?;
+    let runs = carry_all(&cases, effort.seeds_of_longest(), &mut part(watch, 0.6..1.0))?;
     let carried = Measured::mean(&carried_alike(&runs[0], &runs[1]));
     sheet.measure("further.w4-throughput-grants", carried);
     let medians = measured(&by_size([&runs[3], &runs[2]], p50));
@@ -96,7 +96,7 @@ fn messages(sheet: &mut Sheet, effort: Effort, watch: &mut Watch<'_>) -> Result<
         with(usual(W2_AT, PL2_TCP), [("fabric.2.scheduling", json!("none"))]),
         usual(W2_AT, CUBIC),
     ];
-    let runs = carry_all(&cases, effort.seeds(), watch)?;
+    let runs = carry_all(&cases, effort.seeds_of_longest(), watch)?;
     let [w4, w4_optimum, w5, w5_optimum, w4_usual, w4_idle, rest @ ..] = &runs[..] else {
         unreachable!("a run for each case")
     };
@@ -131,7 +131,7 @@ fn incasts(sheet: &mut Sheet, effort: Effort, watch: &mut Watch<'_>) -> Result<(
     cases.extend(
         [2, 3].into_iter().flat_map(|hosts| [PL2_TCP, CUBIC].map(|fabric| steady(fabric, hosts))),
     );
-    let runs = carry_all(&cases, effort.seeds(), watch)?;
+    let runs = carry_all(&cases, effort.seeds_of_longest(), watch)?;
     let mut put = |word: String, measured| sheet.measure(&format!("causes.{word}"), measured);
     for (hosts, runs) in (2..=4).zip(&runs) {
         put(

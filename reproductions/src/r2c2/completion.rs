@@ -5,7 +5,7 @@ use report::page::{Axis, Block, Plot};
 use serde_json::{Value, json};
 
 use super::racks::{
-    Carried, Case, RACKS, Rack, both, carry_all, long_quotients, losses, quotients,
+    Carried, Case, RACKS, Rack, both, carry_all, carry_longest, long_quotients, losses, quotients,
 };
 use crate::claims::{Measured, Shape, Sheet, Spread};
 use crate::drawing::{curve, distribution, findings, plot, table};
@@ -162,7 +162,7 @@ pub(super) fn sweep(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, F
         Case { interval: INTERVAL_BRIEF, ..of_claims[0] },
         Case::new(Rack::Linked, GAPS[2]),
     ]);
-    let runs = carry_all(&cases, effort, watch)?;
+    let runs = carry_longest(&cases, effort, watch)?;
     let swept = Swept(&runs);
     for (rack, reading) in [(Rack::R2c2, ""), (Rack::Lasting, "-lasting")] {
         measure_flows(&mut sheet, &swept, rack, reading);

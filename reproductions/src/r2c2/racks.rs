@@ -205,9 +205,23 @@ pub(super) fn carry_all(
     effort: Effort,
     watch: &mut Watch<'_>,
 ) -> Result<Vec<Vec<Carried>>, Failure> {
-    let jobs = with_seeds(cases, seeds(effort));
+    carry(cases, seeds(effort), watch)
+}
+
+/// The same where a quick look would take too long with more than a seed.
+pub(super) fn carry_longest(
+    cases: &[Case],
+    effort: Effort,
+    watch: &mut Watch<'_>,
+) -> Result<Vec<Vec<Carried>>, Failure> {
+    let seeds = if effort == Effort::Quick { effort.seeds_of_longest() } else { seeds(effort) };
+    carry(cases, seeds, watch)
+}
+
+fn carry(cases: &[Case], seeds: u64, watch: &mut Watch<'_>) -> Result<Vec<Vec<Carried>>, Failure> {
+    let jobs = with_seeds(cases, seeds);
     let runs = spread(&jobs, watch, |&(case, seed), pulse| case.carry(seed, pulse))?;
-    Ok(runs.chunks(seeds(effort) as usize).map(<[Carried]>::to_vec).collect())
+    Ok(runs.chunks(seeds as usize).map(<[Carried]>::to_vec).collect())
 }
 
 /// A figure of the first rack by that of the second, seed by seed.

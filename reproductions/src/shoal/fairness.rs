@@ -190,11 +190,11 @@ pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Fai
         .into_iter()
         .flat_map(|ready| ends.iter().map(move |&ends| Variant { ready, ends }))
         .collect();
-    let jobs = with_seeds(&variants, effort.seeds());
+    let jobs = with_seeds(&variants, effort.seeds_of_longest());
     let runs = spread(&jobs, watch, |&(variant, seed), pulse| {
         shares(variant, &[], Ideal::VirtualLinks, seed, epochs, pulse)
     })?;
-    let seeds = effort.seeds() as usize;
+    let seeds = effort.seeds_of_longest() as usize;
     let (off, on) = runs.split_at(ends.len() * seeds);
     let ((off, off_even), (on, on_even)) =
         (off.split_at(off.len() - seeds), on.split_at(on.len() - seeds));

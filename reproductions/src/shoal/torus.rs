@@ -30,7 +30,12 @@ const LOOKED_AT: f64 = 0.25;
 /// How many times as many flows a longer run has.
 const LONGER: u64 = 2;
 /// Seeds of the claims' runs (our choice).
-const SEEDS: u64 = 2;
+const fn seeds(effort: Effort) -> u64 {
+    match effort {
+        Effort::Quick => effort.seeds_of_longest(),
+        Effort::Full => 2,
+    }
+}
 
 /// Flows of a run (our choice: the paper's million would take the torus hours).
 const fn flows(effort: Effort) -> u64 {
@@ -110,10 +115,10 @@ const STARTS: [(&str, &str, Rates); 2] = [
 ];
 
 /// The runs: those of the claims with all seeds, what stands beside them with one.
-fn jobs() -> Vec<(Point, u64)> {
+fn jobs(effort: Effort) -> Vec<(Point, u64)> {
     let racks = [Network::Shoal, BASE];
     let base = LOADS.iter().flat_map(|&load| racks.map(|rack| at(rack, load)));
-    let base = base.flat_map(|point| (1..=SEEDS).map(move |seed| (point, seed)));
+    let base = base.flat_map(|point| (1..=seeds(effort)).map(move |seed| (point, seed)));
     let longer = racks.map(|rack| Point { length: LONGER, ..at(rack, LOOKED_AT) });
     let readings = [Rates::All, Rates::Share].map(|rates| at(Network::Torus(rates), LOOKED_AT));
     let too_much = TOO_MUCH.into_iter().flat_map(|load| racks.map(|rack| at(rack, load)));
@@ -206,7 +211,7 @@ fn means(pairs: &[Pair], get: Quotients) -> Vec<f64> {
 /// "Baseline 1".
 pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Failure> {
     let mut sheet = Sheet::read(include_str!("../../shoal/torus.claims.toml"));
-    let runs = Runs::carry(jobs(), effort, watch)?;
+    let runs = Runs::carry(jobs(effort), effort, watch)?;
     let pairs = LOADS.map(|load| runs.pair("rates of flows that have lasted", BASE, load, 1));
     let torus = Network::Torus;
     let too_much = |load| runs.pair("the same, beyond what it carries", BASE, load, 1);
@@ -240,7 +245,8 @@ pub(super) fn starts(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, 
     let tori = STARTS.map(|(_, _, rates)| Network::Torus(rates));
     let racks = [Network::Shoal].into_iter().chain(tori);
     let points = racks.flat_map(|rack| LOADS.map(|load| at(rack, load)));
-    let jobs = points.flat_map(|point| (1..=SEEDS).map(move |seed| (point, seed))).collect();
+    let jobs =
+        points.flat_map(|point| (1..=seeds(effort)).map(move |seed| (point, seed))).collect();
     let runs = Runs::carry(jobs, effort, watch)?;
     let mut rows = Vec::new();
     for (suffix, name, rates) in STARTS {
