@@ -7,7 +7,6 @@ use report::page::{Axis, Block};
 use serde_json::{Value, json};
 use shoal::{Config, Rack};
 
-use super::SEEDS;
 use crate::claims::{Measured, Sheet};
 use crate::drawing::{distribution, findings, plot};
 use crate::runs::{Collected, ScenarioFile, config_of, quantile, run_into};
@@ -92,18 +91,19 @@ pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Fai
     let sides = LOADS.iter().flat_map(|&load| {
         [Optimisations::On, Optimisations::Off].map(|optimisations| (optimisations, load))
     });
-    let jobs = with_seeds(&sides.collect::<Vec<_>>(), SEEDS);
+    let seeds = effort.seeds();
+    let jobs = with_seeds(&sides.collect::<Vec<_>>(), seeds);
     let times = spread(&jobs, watch, |&((optimisations, load), seed), pulse| {
         let scenario = FIG14.with(&settings(optimisations, load, effort), seed)?;
         let mut flows = Collected::default();
         run_into(&scenario, &mut flows, pulse)?;
         Ok(flows.between(SOURCE, DESTINATION).seconds())
     })?;
-    let seeds: Vec<u64> = (1..=SEEDS).collect();
-    let queues = spread(&seeds, watch, |&seed, pulse| longest_queue(&[], seed, effort, pulse))?;
-    let (base, heavier) = times.split_at(2 * SEEDS as usize);
+    let numbers: Vec<u64> = (1..=seeds).collect();
+    let queues = spread(&numbers, watch, |&seed, pulse| longest_queue(&[], seed, effort, pulse))?;
+    let (base, heavier) = times.split_at(2 * seeds as usize);
     let ratio = |times: &[Vec<f64>], of: fn(&[f64]) -> f64| -> Measured {
-        let (on, off) = times.split_at(SEEDS as usize);
+        let (on, off) = times.split_at(seeds as usize);
         Measured::mean(&on.iter().zip(off).map(|(on, off)| of(on) / of(off)).collect::<Vec<_>>())
     };
     let median = |times: &[f64]| quantile(times, 0.5);
@@ -115,7 +115,7 @@ pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Fai
     let spread_of = |times: &[f64]| quantile(times, 0.99) - quantile(times, 0.5);
     sheet.measure("fig14.spread", ratio(base, spread_of));
     sheet.measure("fig14.queue", Measured::largest(&queues));
-    let (on, off) = base.split_at(SEEDS as usize);
+    let (on, off) = base.split_at(seeds as usize);
     let series = vec![
         distribution("with optimisations", &on.concat()),
         distribution("without", &off.concat()),
