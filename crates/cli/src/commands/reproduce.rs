@@ -7,7 +7,7 @@ use report::Tally;
 use scenario::{BadInput, Located};
 
 use crate::engine::{EXIT_BROKEN, EXIT_INTERRUPTED, Failure};
-use crate::reproduce::all::{self, Missing};
+use crate::reproduce::all::{self, All, Missing, One};
 use crate::reproduce::{self, Effort};
 
 use super::{DONE, jobs};
@@ -144,6 +144,12 @@ fn reproduce_all(
         done.write_page(page)?;
         output.note(&format!("The page is {}", page.display()));
     }
+    let sound = tell(&done, &chosen, output);
+    Ok(exit_code(done.interrupted, sound))
+}
+
+/// Says what went wrong and what is left to do; whether all is sound.
+fn tell(done: &All, chosen: &[One], output: &mut Output) -> bool {
     for (experiment, why) in &done.broken {
         output.error(&format!("{experiment}: {why}"));
     }
@@ -167,5 +173,5 @@ fn reproduce_all(
         }
         sound &= paper.lost.is_empty() && paper.failed.is_empty();
     }
-    Ok(exit_code(done.interrupted, sound))
+    sound
 }

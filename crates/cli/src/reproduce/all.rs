@@ -34,7 +34,7 @@ const RUNS: &str = "runs";
 pub(super) const PATIENCE: Duration = Duration::from_millis(200);
 
 /// An experiment and its paper.
-pub(super) type One = (&'static Paper, &'static Experiment);
+pub type One = (&'static Paper, &'static Experiment);
 
 /// What an experiment measured, and what measured it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
