@@ -56,9 +56,7 @@ struct Tin {
     failed: BTreeMap<(Table, Vec<u8>), Pending>,
     /// It has let a batch wait in vain, and not answered since.
     is_unreachable: bool,
-    /// All that is pending is known to be unreachable: nothing is to be looked at until that changes.
-    is_given_up: bool,
-    /// Until then nothing is to be said, unless something changes, which makes it the beginning of time.
+    /// Until then nothing is to be looked at, unless something changes, which makes it the beginning of time.
     quiet_until: Time,
     /// As the base has it.
     session: SessionRow,
@@ -230,7 +228,7 @@ impl FlowManager {
         if before != found
             && let Some(tin) = split_key(rest).and_then(|(tin, _)| self.tins.get_mut(&tin))
         {
-            (tin.is_given_up, tin.quiet_until) = (false, Time::ZERO);
+            tin.quiet_until = Time::ZERO;
         }
     }
 
@@ -254,7 +252,7 @@ impl FlowManager {
         };
         let tin = self.tins.entry(tin).or_default();
         tin.failed.remove(&place);
-        (tin.is_given_up, tin.quiet_until) = (false, Time::ZERO);
+        tin.quiet_until = Time::ZERO;
         if is_finished {
             tin.pending.remove(&place);
         } else {
@@ -271,7 +269,7 @@ impl FlowManager {
     /// Results have come.
     pub fn results(&mut self, now: Time, results: Results, out: &mut Vec<Output>) {
         let Some(tin) = self.tins.get_mut(&results.tin) else { return };
-        (tin.is_unreachable, tin.is_given_up, tin.quiet_until) = (false, false, Time::ZERO);
+        (tin.is_unreachable, tin.quiet_until) = (false, Time::ZERO);
         for (row, version, outcome) in results.results {
             let Some((_, rest)) = split_key(&row.1) else { continue };
             let place = (row.0, rest.to_vec());
@@ -374,11 +372,8 @@ impl FlowManager {
 
     /// Operations that will not be answered soon, and flows whose group has failed (M705).
     fn give_up_or_hold_back(&mut self, number: u16) {
-        let tin = self.tins.get_mut(&number).expect("it is known");
+        let tin = &self.tins[&number];
         if tin.is_unreachable {
-            if std::mem::replace(&mut tin.is_given_up, true) {
-                return;
-            }
             let row = |place: &(Table, Vec<u8>)| (place.0, key(number, &place.1));
             for (place, pending) in &tin.pending {
                 let result = ResultRow { version: pending.version, outcome: Outcome::Unreachable };

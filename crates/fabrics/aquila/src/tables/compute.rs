@@ -34,30 +34,38 @@ pub fn expand(topology: &Topology, condition: &Condition, flows: &Flows) -> Tabl
     let mut builder = Builder::new(shape, Escape::compute(topology, condition));
     for tin in (0..shape.tins()).filter(|&tin| condition.tin(tin) != State::Dead) {
         let slots = Slots::of(topology, tin);
-        // Ports that have the same tables: all terminal ones, and those that lead to the same TiN.
-        let mut known: Vec<(InputClass, u64, u8)> = Vec::new();
-        for port in 0..shape.ports() {
-            let Some((class, back)) = input(topology, condition, tin, port) else { continue };
-            let same = known.iter().find(|&&(other, ports, _)| (other, ports) == (class, back));
-            if let Some(&(.., same)) = same {
-                for rvc in class.channels() {
-                    let block = builder.tables.block(tin, same, rvc);
-                    builder.install(tin, port, rvc, block);
-                }
-                continue;
-            }
-            known.push((class, back, port));
+        for (class, back, ports) in alike(shape, |port| input(topology, condition, tin, port)) {
             for rvc in class.channels() {
                 let flow = |component| flows.get(tin, class, rvc, component).without(back);
                 let block = (0..components(shape))
                     .map(|component| builder.row(slots.row(flow(component), component)))
                     .collect();
                 let block = builder.block(block);
-                builder.install(tin, port, rvc, block);
+                for &port in &ports {
+                    builder.install(tin, port, rvc, block);
+                }
             }
         }
     }
     builder.build()
+}
+
+/// Input ports that have the same tables, with their class and what leads back from them, by the first of them: all
+/// terminal ones, and those that lead to the same TiN. What `of` knows nothing of is left out.
+#[must_use]
+pub fn alike(
+    shape: &Shape,
+    of: impl Fn(u8) -> Option<(InputClass, u64)>,
+) -> Vec<(InputClass, u64, Vec<u8>)> {
+    let mut alike: Vec<(InputClass, u64, Vec<u8>)> = Vec::new();
+    for port in 0..shape.ports() {
+        let Some(input) = of(port) else { continue };
+        match alike.iter_mut().find(|(class, back, _)| (*class, *back) == input) {
+            Some((.., ports)) => ports.push(port),
+            None => alike.push((input.0, input.1, vec![port])),
+        }
+    }
+    alike
 }
 
 /// The class of an input port and the ports that lead back to where its cells come from; `None`: none come.

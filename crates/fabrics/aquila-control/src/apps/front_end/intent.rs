@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use aquila::address::{Address, ENDPOINTS_MAX};
 use aquila::pipeline::routes::Next;
+use aquila::tables::compute::alike;
 use aquila::tables::flows::{Flow, InputClass};
 use aquila::tables::slots::Slots;
 use aquila::tables::{components, terminals};
@@ -264,18 +265,11 @@ impl Intent {
     fn routes(&self, clique: &Clique, tin: u16, classes: &[u8; PORTS], image: &mut RegisterFile) {
         let shape = clique.topology.shape();
         let slots = Slots::of(&clique.topology, tin);
-        // Ports that have the same tables: all terminal ones, and those that lead to the same TiN.
-        let mut alike: Vec<(InputClass, u64, Vec<u8>)> = Vec::new();
-        for port in 0..shape.ports() {
-            let class = classes[usize::from(port)];
-            let Some(&class) = InputClass::ALL.get(usize::from(class)) else { continue };
-            let back = clique.back(tin, port);
-            match alike.iter_mut().find(|(other, to, _)| (*other, *to) == (class, back)) {
-                Some((.., ports)) => ports.push(port),
-                None => alike.push((class, back, vec![port])),
-            }
-        }
-        for (class, back, ports) in alike {
+        let input = |port: u8| {
+            let class = InputClass::ALL.get(usize::from(classes[usize::from(port)]))?;
+            Some((*class, clique.back(tin, port)))
+        };
+        for (class, back, ports) in alike(shape, input) {
             for rvc in class.channels() {
                 let Some(flows) = self.gnet.get(&(class.index() as u8, rvc)) else { continue };
                 for (component, flow) in (0..).zip(flows) {
