@@ -66,6 +66,13 @@ const EXPERIMENTS: &[Experiment] = &[
         "memcached beside TCP of hosts that pause",
         memcached::beside_pauses
     ),
+    experiment!(
+        "pl2",
+        "fig3-start",
+        "§6.2.1, Figs 3, 4",
+        "memcached beside TCP that has just begun",
+        memcached::beside_start
+    ),
     experiment!("pl2", "fig5", "§6.2.2, Figs 5, 6", "memcached beside UDP", memcached::beside_udp),
     experiment!(
         "pl2",

@@ -124,7 +124,12 @@ pub(super) fn at_ingress(fabric: &'static str) -> (&'static str, Value) {
 
 /// Payload that arrived after `from` seconds, in bit/s.
 pub(super) fn goodput(run: &Ran, from: f64) -> f64 {
-    let [bytes, seconds] = within(run, "delivered_bytes", from, f64::INFINITY);
+    goodput_between(run, from, f64::INFINITY)
+}
+
+/// Payload that arrived after `from` seconds and up to `to`, in bit/s.
+pub(super) fn goodput_between(run: &Ran, from: f64, to: f64) -> f64 {
+    let [bytes, seconds] = within(run, "delivered_bytes", from, to);
     bytes * 8.0 / seconds
 }
 
@@ -198,6 +203,7 @@ mod tests {
         let run = run(&[(1.0, 100.0), (2.0, 10.0), (4.0, 40.0)]);
         assert_eq!(goodput(&run, 0.0), 150.0 * 8.0 / 4.0);
         assert_eq!(goodput(&run, 1.0), 50.0 * 8.0 / 3.0);
+        assert_eq!(goodput_between(&run, 0.0, 2.0), 110.0 * 8.0 / 2.0);
     }
 
     #[test]

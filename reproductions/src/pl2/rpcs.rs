@@ -32,17 +32,14 @@ impl Calls {
         Self { limit, starts: BTreeMap::new(), calls: Vec::new() }
     }
 
-    /// The calls that began after `from` seconds of a run of `seconds`.
-    pub(super) fn after(&self, from: f64, seconds: f64) -> Latencies {
-        let calls: Vec<Call> =
-            self.calls.iter().filter(|call| call.start >= from).copied().collect();
-        let ended = calls.iter().filter(|call| call.end.is_some()).count();
-        let latency = |call: &Call| call.end.unwrap_or(seconds) - call.start;
-        Latencies {
-            seconds: calls.iter().map(latency).collect(),
-            cut_off: calls.len() - ended,
-            rate: ended as f64 / (seconds - from),
-        }
+    /// The calls that began after `from` seconds, as a run that ends after `to` has them.
+    pub(super) fn between(&self, from: f64, to: f64) -> Latencies {
+        let calls = self.calls.iter().filter(|call| (from..=to).contains(&call.start));
+        let end = |call: &Call| call.end.filter(|&end| end <= to);
+        let seconds: Vec<f64> =
+            calls.clone().map(|call| end(call).unwrap_or(to) - call.start).collect();
+        let ended = calls.filter(|call| end(call).is_some()).count();
+        Latencies { cut_off: seconds.len() - ended, seconds, rate: ended as f64 / (to - from) }
     }
 }
 
@@ -139,7 +136,7 @@ mod tests {
         put(3, 12, Some(14));
         put(4, 14, Some(15));
         put(5, 16, None);
-        let all = calls.after(0.0, 20e-6);
+        let all = calls.between(0.0, 20e-6);
         let expected = [10e-6, 4e-6, 6e-6];
         assert!(all.seconds.iter().zip(expected).all(|(found, us)| (found - us).abs() < 1e-12));
         assert!((all.rate - 2.0 / 20e-6).abs() < 1e-3);
@@ -147,7 +144,13 @@ mod tests {
         for (seconds, share) in all.steps(2) {
             assert_eq!(seconds, all.quantile(share));
         }
-        let late = calls.after(10e-6, 20e-6);
+        let late = calls.between(10e-6, 20e-6);
         assert_eq!((late.seconds.len(), late.rate.round()), (2, 100_000.0));
+        let early = calls.between(0.0, 12e-6);
+        assert_eq!((early.seconds.len(), early.cut_off, early.rate.round()), (2, 1, 83_333.0));
+        assert!(
+            (early.quantile(0.1) - 2e-6).abs() < 1e-12,
+            "the second has been under way for 2 us"
+        );
     }
 }

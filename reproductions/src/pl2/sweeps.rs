@@ -126,7 +126,7 @@ fn round_trips(effort: Effort, watch: &mut Watch<'_>) -> Result<[Vec<f64>; 2], F
         let scenario = microbursts::FILE.with(&settings(below), seed)?;
         let mut calls = Calls::new(2 * rounds);
         let run = run_nth(&scenario, microbursts::PL2, &mut calls, pulse)?;
-        Ok(calls.after(0.0, number(&run, "simulated_seconds")).quantile(0.5))
+        Ok(calls.between(0.0, number(&run, "simulated_seconds")).quantile(0.5))
     })?;
     let (unsolicited, granted) = medians.split_at(effort.seeds() as usize);
     Ok([unsolicited.to_vec(), granted.to_vec()])

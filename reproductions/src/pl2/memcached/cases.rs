@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::super::incast;
-use super::super::racks::{LINE, LOST, NODES, Ran, at_ingress, goodput};
+use super::super::racks::{LINE, LOST, NODES, Ran, at_ingress, goodput_between};
 use super::super::rpcs::{Calls, Latencies};
 use crate::runs::{ScenarioFile, find_number, number, run_nth};
 use crate::spread::Pulse;
@@ -33,6 +33,8 @@ const LITTLE_MORE: f64 = 112e9;
 /// Ten datagrams of one packet each, of 1,500 B less the headers of IP and UDP (our choice: few beside what a port
 /// holds, and a tenth of the flows that single ones would be).
 const DATAGRAMS: &str = "14720 B";
+/// Segments of 1,460 B in the 87,380 B of a receiver's window.
+const RECEIVERS_WINDOW: u64 = 59;
 
 /// What the background speaks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -70,6 +72,8 @@ pub(in crate::pl2) enum Variant {
     Brief,
     /// Acknowledgments that go without reservation.
     Unreserved,
+    /// Windows of CUBIC that are all that receivers allow at first.
+    FullWindows,
     /// So many flows a host instead of twelve.
     Flows(u64),
     /// Hosts that send 50 Gbps of long messages, which come at random, instead of all they can (§6.1: "long running
@@ -136,6 +140,11 @@ impl Case {
         Self { milliseconds, ..self }
     }
 
+    /// The same from its beginning on, CUBIC's clock being so much faster than VMA's.
+    pub(super) fn from_the_beginning(self, faster: incast::Faster) -> Self {
+        Self { start: 0, faster, ..self }
+    }
+
     /// Size of a value in bytes.
     fn value(&self) -> u64 {
         if self.variant == Variant::Small { 1024 } else { 4096 }
@@ -188,6 +197,10 @@ impl Case {
             Variant::Unreserved => {
                 settings.push(("fabric.0.acknowledgments", json!("unreserved")));
             }
+            Variant::FullWindows => {
+                let key = "fabric.1.transport.stream.stream.initial_window";
+                settings.push((key, json!(RECEIVERS_WINDOW)));
+            }
             Variant::Free => settings.extend(incast::free()),
             Variant::FreeExchanges | Variant::HalfFreeExchanges => {
                 settings.push(incast::free_exchanges());
@@ -236,9 +249,28 @@ impl Case {
     }
 
     pub(super) fn run(&self, seed: u64, pulse: &mut Pulse<'_>) -> Result<Carried, Failure> {
+        self.as_run().carry(&self.settings(), seed, pulse)
+    }
+
+    /// What the run comes to until each of these instants, in seconds.
+    pub(super) fn course(
+        &self,
+        until: &[f64],
+        seed: u64,
+        pulse: &mut Pulse<'_>,
+    ) -> Result<Vec<Moment>, Failure> {
+        let run = self.as_run();
+        let (result, calls) = run.result(&self.settings(), seed, pulse)?;
+        let moment = |&to: &f64| {
+            let Carried { calls, background, .. } = run.carried(&result, &calls, to);
+            Moment { background, rate: calls.rate, p99: calls.quantile(0.99) }
+        };
+        Ok(until.iter().map(moment).collect())
+    }
+
+    fn as_run(&self) -> Run {
         let Self { fabric, milliseconds, start, .. } = *self;
-        let run = Run { file: FILE, fabric, value: self.value(), milliseconds, start };
-        run.carry(&self.settings(), seed, pulse)
+        Run { file: FILE, fabric, value: self.value(), milliseconds, start }
     }
 }
 
@@ -263,19 +295,44 @@ impl Run {
         seed: u64,
         pulse: &mut Pulse<'_>,
     ) -> Result<Carried, Failure> {
+        let (result, calls) = self.result(settings, seed, pulse)?;
+        Ok(self.carried(&result, &calls, self.milliseconds as f64 * 1e-3))
+    }
+
+    fn result(
+        &self,
+        settings: &[(&'static str, Value)],
+        seed: u64,
+        pulse: &mut Pulse<'_>,
+    ) -> Result<(Ran, Calls), Failure> {
         let scenario = self.file.with(settings, seed)?;
         let mut calls = Calls::new(2 * ROUNDS);
         let result = Ran::of(run_nth(&scenario, self.fabric, &mut calls, pulse)?);
-        let from = self.start as f64 * 1e-3;
-        let calls = calls.after(from, self.milliseconds as f64 * 1e-3);
+        Ok((result, calls))
+    }
+
+    /// What it came to until `to` seconds.
+    fn carried(&self, result: &Ran, calls: &Calls, to: f64) -> Carried {
+        let [from, length] = [self.start, self.milliseconds].map(|time| time as f64 * 1e-3);
+        let calls = calls.between(from, to);
+        let last = if to < length { to } else { f64::INFINITY };
         let own = calls.rate * self.value as f64 * 8.0;
-        Ok(Carried {
-            background: goodput(&result, from) - own,
+        Carried {
+            background: goodput_between(result, from, last) - own,
             own,
             calls,
-            drops: find_number(&result, LOST).unwrap_or_else(|| number(&result, "drops")),
-        })
+            drops: find_number(result, LOST).unwrap_or_else(|| number(result, "drops")),
+        }
     }
+}
+
+/// What a run has come to until some instant: the background in bit/s, calls a second, and their 99th percentile in
+/// seconds.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(super) struct Moment {
+    pub(super) background: f64,
+    pub(super) rate: f64,
+    pub(super) p99: f64,
 }
 
 /// What came of a run.
@@ -285,5 +342,6 @@ pub(super) struct Carried {
     /// Payload of memcached and of the background, in bit/s.
     pub(super) own: f64,
     pub(super) background: f64,
+    /// Packets, in all of the run.
     pub(super) drops: f64,
 }

@@ -2,6 +2,7 @@
 
 mod cases;
 mod pauses;
+mod start;
 
 use report::Unit;
 use report::page::{Axis, Block, Plot};
@@ -10,6 +11,7 @@ use serde_json::{Value, json};
 pub(super) use self::cases::Variant;
 use self::cases::{Background, CUBIC, Carried, Case, NAMES, PL2, SENDERS};
 pub(super) use self::pauses::beside_pauses;
+pub(super) use self::start::beside_start;
 use super::racks::quotients;
 use crate::claims::{Measured, Shape, Sheet, Spread};
 use crate::drawing::{curve, findings, plot, published, table};
