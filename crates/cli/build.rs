@@ -11,7 +11,9 @@ const MEASURED: &str = "reproductions/measured";
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
-    let root = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."));
+    // Asked for when it runs: checkouts that share a target directory may share a compiled build script.
+    let package = std::env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets it");
+    let root = &Path::new(&package).join("../..");
     let beside_measured = root.join("reproductions").read_dir().into_iter().flatten().flatten();
     let watched = [".git/HEAD", ".git/logs/HEAD", "crates", "Cargo.toml", "Cargo.lock"]
         .map(|file| root.join(file))
