@@ -141,7 +141,7 @@ impl Case {
     }
 
     /// The same from its beginning on, CUBIC's clock being so much faster than VMA's.
-    pub(super) fn from_the_beginning(self, faster: incast::Faster) -> Self {
+    pub(super) fn begun(self, faster: incast::Faster) -> Self {
         Self { start: 0, faster, ..self }
     }
 
@@ -252,6 +252,11 @@ impl Case {
         self.as_run().carry(&self.settings(), seed, pulse)
     }
 
+    /// How long a run is.
+    pub(super) fn seconds(&self) -> f64 {
+        self.as_run().seconds()
+    }
+
     /// What the run comes to until each of these instants, in seconds.
     pub(super) fn course(
         &self,
@@ -296,7 +301,7 @@ impl Run {
         pulse: &mut Pulse<'_>,
     ) -> Result<Carried, Failure> {
         let (result, calls) = self.result(settings, seed, pulse)?;
-        Ok(self.carried(&result, &calls, self.milliseconds as f64 * 1e-3))
+        Ok(self.carried(&result, &calls, self.seconds()))
     }
 
     fn result(
@@ -311,11 +316,15 @@ impl Run {
         Ok((result, calls))
     }
 
+    fn seconds(&self) -> f64 {
+        self.milliseconds as f64 * 1e-3
+    }
+
     /// What it came to until `to` seconds.
     fn carried(&self, result: &Ran, calls: &Calls, to: f64) -> Carried {
-        let [from, length] = [self.start, self.milliseconds].map(|time| time as f64 * 1e-3);
+        let from = self.start as f64 * 1e-3;
         let calls = calls.between(from, to);
-        let last = if to < length { to } else { f64::INFINITY };
+        let last = if to < self.seconds() { to } else { f64::INFINITY };
         let own = calls.rate * self.value as f64 * 8.0;
         Carried {
             background: goodput_between(result, from, last) - own,

@@ -7,8 +7,7 @@ use report::Unit;
 use report::page::{Axis, Block, Plot};
 
 use super::super::incast::Faster;
-use super::cases::{Background, CUBIC, Carried, Case, Moment, PL2, Variant};
-use super::{over, p99, rate};
+use super::cases::{Background, CUBIC, Case, Moment, PL2, Variant};
 use crate::claims::{Measured, Sheet, Spread};
 use crate::drawing::{curve, findings, plot};
 use crate::paper::part;
@@ -20,58 +19,46 @@ const LONGEST: u64 = 30;
 /// Lengths of runs that rows tell of, in seconds.
 const TOLD: [u64; 3] = [10, 20, 30];
 
-/// What runs of PL2 make, each whole, and what each of CUBIC's has made until each second.
+/// By seed: what a run of PL2 comes to, which is always as fast, and what one of CUBIC has come to after each second.
 struct Begun {
-    pl2: Vec<Carried>,
-    cubic: Vec<Vec<Moment>>,
+    runs: Vec<(Moment, Vec<Moment>)>,
 }
 
 impl Begun {
     fn carry(effort: Effort, watch: &mut Watch<'_>) -> Result<Self, Failure> {
         let case = |fabric| Case::new(fabric, Background::Tcp, 4, effort);
-        let jobs = |case| with_seeds(&[case], effort.seeds());
-        let pl2 = spread(&jobs(case(PL2)), &mut part(watch, 0.0..0.1), |(case, seed), pulse| {
-            case.run(*seed, pulse)
-        })?;
         let faster = Faster(if effort == Effort::Full { 1 } else { 20 });
         let begun = case(CUBIC)
             .varied(Variant::FullWindows)
-            .from_the_beginning(faster)
+            .begun(faster)
             .lasting(LONGEST * 1_000 / faster.0);
-        let until: Vec<f64> = (1..=LONGEST).map(|second| second as f64 / faster.0 as f64).collect();
-        let cubic = spread(&jobs(begun), &mut part(watch, 0.1..1.0), |(case, seed), pulse| {
-            case.course(&until, *seed, pulse)
-        })?;
-        Ok(Self { pl2, cubic })
+        let seconds: Vec<f64> =
+            (1..=LONGEST).map(|second| second as f64 / faster.0 as f64).collect();
+        let whole = [case(PL2).seconds()];
+        let carry = |case: Case, until: &[f64], watch: &mut Watch<'_>| {
+            let jobs = with_seeds(&[case], effort.seeds());
+            spread(&jobs, watch, |(case, seed), pulse| case.course(until, *seed, pulse))
+        };
+        let pl2 = carry(case(PL2), &whole, &mut part(watch, 0.0..0.1))?;
+        let cubic = carry(begun, &seconds, &mut part(watch, 0.1..1.0))?;
+        Ok(Self { runs: pl2.into_iter().map(|moments| moments[0]).zip(cubic).collect() })
     }
 
-    /// Of CUBIC's runs until so many seconds, and of PL2's.
-    fn with_pl2(
-        &self,
-        second: u64,
-        cubic: impl Fn(&Moment) -> f64,
-        pl2: impl Fn(&Carried) -> f64,
-        both: impl Fn(f64, f64) -> f64,
-    ) -> Vec<f64> {
-        let runs = self.cubic_until(second, cubic);
-        self.pl2.iter().zip(runs).map(|(run, cubic)| both(pl2(run), cubic)).collect()
+    /// Of what PL2 and CUBIC have come to after so many seconds.
+    fn after(&self, second: u64, get: impl Fn(&Moment, &Moment) -> f64) -> Vec<f64> {
+        self.runs.iter().map(|(pl2, cubic)| get(pl2, &cubic[second as usize - 1])).collect()
     }
 
-    fn cubic_until(&self, second: u64, get: impl Fn(&Moment) -> f64) -> Vec<f64> {
-        self.cubic.iter().map(|run| get(&run[second as usize - 1])).collect()
-    }
-
-    fn more(&self, second: u64) -> Vec<f64> {
-        let background = |run: &Carried| run.background;
-        self.with_pl2(second, |moment| moment.background, background, |pl2, cubic| pl2 - cubic)
+    fn downlink(&self, second: u64) -> Vec<f64> {
+        self.after(second, |_, cubic| cubic.background)
     }
 
     fn rates(&self, second: u64) -> Vec<f64> {
-        self.with_pl2(second, |moment| moment.rate, rate, |pl2, cubic| pl2 / cubic)
+        self.after(second, |pl2, cubic| pl2.rate / cubic.rate)
     }
 
     fn tails(&self, second: u64) -> Vec<f64> {
-        self.with_pl2(second, |moment| moment.p99, p99, |pl2, cubic| cubic / pl2)
+        self.after(second, |pl2, cubic| cubic.p99 / pl2.p99)
     }
 }
 
@@ -86,10 +73,10 @@ pub(in crate::pl2) fn beside_start(
         sheet.measure(&format!("fig3-start.{word}-{second}"), Measured::mean(runs));
     };
     for second in TOLD {
-        put("downlink", second, &begun.cubic_until(second, |moment| moment.background));
-        put("more", second, &begun.more(second));
+        put("downlink", second, &begun.downlink(second));
+        put("more", second, &begun.after(second, |pl2, cubic| pl2.background - cubic.background));
         put("rate", second, &begun.rates(second));
-        put("p99-cubic", second, &begun.cubic_until(second, |moment| moment.p99));
+        put("p99-cubic", second, &begun.after(second, |_, cubic| cubic.p99));
         put("p99-ratio", second, &begun.tails(second));
     }
     let text = "One client asks for values of 4 KiB, one at a time, beside four hosts that each send it 12 TCP flows that \
@@ -106,15 +93,14 @@ fn plots(begun: &Begun) -> Vec<Plot> {
     };
     let x = || Axis::linear("A run of", Unit::Seconds);
     let note = "Bars: least and most over the seeds.";
-    let cubic = |second| begun.cubic_until(second, |moment| moment.background);
-    let pl2 = |_| over(&begun.pl2, |run| run.background);
+    let pl2 = |second| begun.after(second, |pl2, _| pl2.background);
     vec![
         plot(
             "Background of four hosts",
             note,
             x(),
             Axis::linear("Background", Unit::BitsPerSecond),
-            vec![by_length("PL2", &pl2), by_length("CUBIC", &cubic)],
+            vec![by_length("PL2", &pl2), by_length("CUBIC", &|second| begun.downlink(second))],
         ),
         plot(
             "memcached, PL2 by CUBIC",
