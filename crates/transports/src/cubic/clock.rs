@@ -8,7 +8,7 @@
 //!
 //! Until the first loss the plateau follows the window. Windows grow whether they are used or not: there is
 //! no test of RFC 7661. Each host's ticks come at instants of their own, as its process began at one; or those of
-//! all hosts together. Leaves out: powers in fixed point (8 bits).
+//! all hosts together. Leaves out: powers in fixed point (8 bits), and that a window as large as the receiver's grows no more.
 
 use kernel::{Span, Stream, Time};
 use rack::{NodeId, Problem};
