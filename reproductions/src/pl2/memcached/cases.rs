@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use super::super::incast;
 use super::super::racks::{LINE, LOST, NODES, Ran, at_ingress, goodput_between};
 use super::super::rpcs::{Calls, Latencies};
+use super::super::traces::WINDOW_MOST;
 use crate::runs::{ScenarioFile, find_number, number, run_nth};
 use crate::spread::Pulse;
 use crate::{Effort, Failure};
@@ -33,8 +34,6 @@ const LITTLE_MORE: f64 = 112e9;
 /// Ten datagrams of one packet each, of 1,500 B less the headers of IP and UDP (our choice: few beside what a port
 /// holds, and a tenth of the flows that single ones would be).
 const DATAGRAMS: &str = "14720 B";
-/// Segments of 1,460 B in the 87,380 B of a receiver's window.
-const RECEIVERS_WINDOW: u64 = 59;
 
 /// What the background speaks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -199,7 +198,7 @@ impl Case {
             }
             Variant::FullWindows => {
                 let key = "fabric.1.transport.stream.stream.initial_window";
-                settings.push((key, json!(RECEIVERS_WINDOW)));
+                settings.push((key, json!(WINDOW_MOST)));
             }
             Variant::Free => settings.extend(incast::free()),
             Variant::FreeExchanges | Variant::HalfFreeExchanges => {
