@@ -14,12 +14,12 @@ use report::page::Block;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use super::SEEDS;
 use super::clique::{BULK, Clique, URGENT};
 use super::incast;
 use super::lookups::{self, testbed};
 use super::pieces::{self, Pieces};
 use super::throughput::{Offered, TRAIN, carried};
-use super::{SEEDS, seeds};
 use crate::claims::{Measured, Sheet, Spread};
 use crate::drawing::{findings, table};
 use crate::spread::{Pulse, spread, with_seeds};
@@ -233,7 +233,7 @@ pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Fai
         Clique::new(&Shape::FULL, Fibres::Grid),
         Clique::with_turns(&Shape::FULL, Fibres::Grid, &none),
     ];
-    let jobs = with_seeds(&ALL, seeds(effort));
+    let jobs = with_seeds(&ALL, effort.seeds_of_longest());
     let found = spread(&jobs, watch, |&((without, _), seed), pulse| {
         measure(&cliques, without, effort, seed, pulse)
     })?;

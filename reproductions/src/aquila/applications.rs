@@ -13,7 +13,6 @@ use report::page::{Axis, Block, Scale};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::SEEDS;
 use super::clique::{Clique, quantile as quantile_of, run as run_cells};
 use super::requests::{Answered, answered};
 use crate::claims::{Measured, Sheet, Spread};
@@ -125,7 +124,7 @@ pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Fai
     let mut sheet = Sheet::read(include_str!("../../aquila/fig11.claims.toml"));
     let clique = Clique::new(&Shape::MINI, Fibres::Grid);
     let cases: Vec<(By, u64)> = KINDS.iter().flat_map(|&by| RATES.map(|rate| (by, rate))).collect();
-    let jobs = with_seeds(&cases, SEEDS);
+    let jobs = with_seeds(&cases, effort.seeds());
     let found = spread(&jobs, watch, |&((by, rate), seed), pulse| match by {
         By::Engines | By::SleepyEngines => {
             pony_lookups(effort, (rate, by == By::SleepyEngines), seed, pulse)

@@ -17,7 +17,6 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::clique::{Clique, us};
-use super::seeds;
 use super::throughput::{DATA, TRAIN, routed};
 use crate::claims::{Measured, Sheet, Spread};
 use crate::drawing::{findings, plot, table};
@@ -204,7 +203,7 @@ pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Fai
     let mut sheet = Sheet::read(include_str!("../../aquila/failures.claims.toml"));
     let clique = Clique::new(&Shape::FULL, Fibres::Grid);
     let cases = [(0, 0), (0, 1), (0, 2), (1, 2)];
-    let jobs = with_seeds(&cases, seeds(effort));
+    let jobs = with_seeds(&cases, effort.seeds());
     let found = spread(&jobs, watch, |&((mode, what), seed), pulse| {
         react(&clique, &routed(MODES[mode].0), ALL[what].0, seed, pulse)
     })?;
@@ -248,7 +247,7 @@ pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Fai
         ("round", "of these, had come round by another pod", Unit::Cells),
     ];
     let blocks = vec![
-        Block::Plots(vec![drawn(&jobs, &found, seeds(effort))]),
+        Block::Plots(vec![drawn(&jobs, &found, effort.seeds())]),
         table("Means over seeds", &columns, cases.iter().map(row).collect()),
     ];
     let text = "Uniform traffic at 50 Gbps a TiN of the full Clique. After 6 us links between pods fail; 6 us later \

@@ -10,7 +10,6 @@ use report::Unit;
 use report::page::{Axis, Block, PlotSeries, Scale, SeriesStyle};
 use serde_json::json;
 
-use super::SEEDS;
 use super::clique::{Clique, us};
 use super::ethernet::Ethernet;
 use super::memory::{Case, Point, READ, carry};
@@ -98,7 +97,7 @@ impl Runs {
         watch: &mut Watch<'_>,
     ) -> Result<Self, Failure> {
         let hosts = clique.hosts(INSTANCES);
-        let jobs = with_seeds(bars, SEEDS);
+        let jobs = with_seeds(bars, effort.seeds());
         let found = spread(&jobs, watch, |&((half, bulk, lookups, mode), seed), pulse| {
             let rma = Rma { half, ..Rma::default() };
             let reads = Rate::from_bps(lookups * u64::from(READ) * 8);

@@ -3,7 +3,6 @@
 use report::Unit;
 use serde_json::{Value, json};
 
-use super::seeds;
 use crate::claims::{Measured, Sheet, Spread};
 use crate::drawing::{findings, table};
 use crate::runs::{self, Collected, ScenarioFile, number, quantile, run_into};
@@ -120,7 +119,7 @@ pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Fai
     let both = [What::Full, What::Packets, What::Permuted, What::Light];
     let both = both.map(|what| [(what, 1), (what, 2)]).into_iter().flatten();
     let cases: Vec<_> = both.chain([(What::Asking, 2), (What::Wide, 1)]).collect();
-    let jobs = with_seeds(&cases, seeds(effort));
+    let jobs = with_seeds(&cases, effort.seeds_of_longest());
     let found = spread(&jobs, watch, |&(case, seed), pulse| measure(case, effort, seed, pulse))?;
     let of = |wanted: (What, u64)| -> Vec<f64> {
         let all = jobs.iter().zip(&found);

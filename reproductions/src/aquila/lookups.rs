@@ -16,7 +16,7 @@ use serde_json::json;
 use super::clique::{
     ACK, BULK, Clique, HOSTS, Uniform, VALUE, quantile, run as run_cells, send_all, us,
 };
-use super::{seeds, sensitivity};
+use super::sensitivity;
 use crate::claims::{Measured, Sheet, Spread};
 use crate::drawing::{curve, findings, level, plot, table};
 use crate::spread::{Pulse, spread, with_seeds};
@@ -141,7 +141,7 @@ pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Fai
     let hosts = testbed(&clique);
     let mut cases: Vec<(u64, u64)> = LOADS.map(|load| (load, 0)).to_vec();
     cases.push((BESIDE, BACKGROUND));
-    let jobs = with_seeds(&cases, seeds(effort));
+    let jobs = with_seeds(&cases, effort.seeds_of_longest());
     let found = spread(&jobs, watch, |&((load, background), seed), pulse| {
         let (settings, ip) = (Settings::default(), Ip::default());
         let (classes, micros) = ([BULK; 2], micros(effort, load));

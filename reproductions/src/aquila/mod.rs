@@ -35,18 +35,10 @@ pub mod upgrade;
 mod window;
 
 use crate::paper::experiment;
-use crate::{Effort, Experiment, Paper};
+use crate::{Experiment, Paper};
 
-/// Seeds of each point.
+/// Seeds of a point that takes seconds, quick or not.
 const SEEDS: u64 = 5;
-
-/// Seeds of a point that takes long, as in the whole Clique: a quick look has two.
-const fn seeds(effort: Effort) -> u64 {
-    match effort {
-        Effort::Quick => 2,
-        Effort::Full => SEEDS,
-    }
-}
 
 /// The paper.
 pub(crate) const PAPER: Paper = Paper {

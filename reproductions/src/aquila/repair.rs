@@ -11,7 +11,6 @@ use report::Unit;
 use serde_json::{Value, json};
 
 use super::clique::us;
-use super::seeds;
 use super::throughput::DATA;
 use crate::claims::{Measured, Sheet, Spread};
 use crate::drawing::{findings, table};
@@ -105,7 +104,7 @@ pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Fai
         [(Mode::FullyAdaptive, "fully adaptive"), (Mode::MinimalDeterministic, "by a hash")];
     let cases: Vec<(usize, usize)> =
         (0..ALL.len()).flat_map(|what| (0..modes.len()).map(move |mode| (what, mode))).collect();
-    let jobs = with_seeds(&cases, seeds(effort));
+    let jobs = with_seeds(&cases, effort.seeds());
     let found = spread_anew(&jobs, watch, |&((what, mode), seed), pulse| {
         let what = ALL[what].0;
         let is_planned = matches!(what, What::Drains | What::Restarts);

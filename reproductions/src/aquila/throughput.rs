@@ -11,7 +11,6 @@ use report::page::{Axis, Block, Plot, Scale};
 use serde_json::json;
 
 use super::clique::{Clique, run as run_cells, us};
-use super::seeds;
 use crate::claims::{Measured, Sheet, Spread};
 use crate::drawing::{curve, findings, plot, table};
 use crate::paper::part;
@@ -120,7 +119,7 @@ pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Fai
             loads.iter().map(move |&gbps| case(pattern, mode, gbps, cells))
         })
         .collect();
-    let jobs = with_seeds(&cases, seeds(effort));
+    let jobs = with_seeds(&cases, effort.seeds_of_longest());
     let found = spread(&jobs, &mut part(watch, 0.0..MAIN), |&(case, seed), pulse| {
         carried(&clique, &routed(case.mode), case.offered, micros(effort), seed, pulse)
     })?;
@@ -188,7 +187,7 @@ fn others(
         ("throughput.uniform-200-roomy", uniform(minimal, MOST, 1), roomy),
         ("throughput.uniform-200-packets-roomy", uniform(minimal, MOST, TRAIN), roomy),
     ];
-    let jobs = with_seeds(&rows, seeds(effort));
+    let jobs = with_seeds(&rows, effort.seeds_of_longest());
     let found = spread(&jobs, watch, |&((_, case, change), seed), pulse| {
         let mut settings = routed(case.mode);
         change(&mut settings);

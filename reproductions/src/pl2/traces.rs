@@ -239,7 +239,7 @@ pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Fai
     let mut cases: Vec<Case> = (0..WORKLOADS.len()).flat_map(of_workload).collect();
     let usual = cases.len();
     cases.extend(varied().into_iter().map(|varied| varied_case(varied, effort)));
-    let mut runs = carry_all(&cases, effort.seeds(), watch)?;
+    let mut runs = carry_all(&cases, effort.seeds_of_longest(), watch)?;
     let varied = runs.split_off(usual);
     let swept = Swept(runs);
     for (workload, (name, ..)) in WORKLOADS.iter().enumerate() {

@@ -3,7 +3,7 @@
 use report::Unit;
 use report::page::{Axis, Block};
 
-use super::racks::{Carried, Case, Rack, carry_all, long_quotients, losses, quotients};
+use super::racks::{Carried, Case, Rack, carry_longest, long_quotients, losses, quotients};
 use crate::claims::{Measured, Shape, Sheet, Spread};
 use crate::drawing::{curve, findings, plot};
 use crate::{Effort, Failure, Findings, Watch};
@@ -43,7 +43,7 @@ pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Fai
     let mut cases: Vec<Case> = racks.iter().flat_map(of_a_rack).collect();
     let of_claims = Case::new(Rack::Lasting, GAP);
     cases.extend([0.0, 0.05].map(|headroom| Case { headroom, ..of_claims }.longer()));
-    let runs = carry_all(&cases, effort, watch)?;
+    let runs = carry_longest(&cases, effort, watch)?;
     let (runs, longer) = runs.split_at(racks.len() * HEADROOMS.len());
     let groups: Vec<&[Vec<Carried>]> = runs.chunks(HEADROOMS.len()).collect();
     let short =

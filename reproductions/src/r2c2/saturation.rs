@@ -98,7 +98,7 @@ pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Fai
         .iter()
         .flat_map(|&(_, protocol)| patterns().map(move |pattern| (protocol, pattern)))
         .collect();
-    let jobs = with_seeds(&cases, effort.seeds());
+    let jobs = with_seeds(&cases, effort.seeds_of_longest());
     let torus = square();
     let found = spread(&jobs, watch, |&(case, seed), pulse| {
         carry(&torus, case, bytes(effort), seed, pulse)
@@ -109,7 +109,7 @@ pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Fai
         let of = pattern.map_or_else(|| throughput_min(&shares), |one| throughput(&shares, one));
         of.expect("every pattern suits a square")
     };
-    let of_cases: Vec<&[f64]> = found.chunks(effort.seeds() as usize).collect();
+    let of_cases: Vec<&[f64]> = found.chunks(effort.seeds_of_longest() as usize).collect();
     let mut rows: Vec<Vec<Value>> = Vec::new();
     for (index, (word, protocol)) in PROTOCOLS.into_iter().enumerate() {
         let range = index * PATTERNS.len()..(index + 1) * PATTERNS.len();

@@ -40,7 +40,7 @@ pub(super) fn run(effort: Effort, watch: &mut Watch<'_>) -> Result<Findings, Fai
     let mut sheet = Sheet::read(include_str!("../../shoal/scale.claims.toml"));
     sheet.measure("scale.nodes", Measured::one(f64::from(joined())));
     let epochs = match effort {
-        Effort::Quick => (12, 16),
+        Effort::Quick => (12, 8),
         Effort::Full => (20, 60),
     };
     let jobs = [1, NODES];
