@@ -174,7 +174,7 @@ fn column(run: &Ran, gauge: &str) -> usize {
     found.unwrap_or_else(|| panic!("no gauge {gauge}"))
 }
 
-/// The same quotient seed by seed.
+/// The same quotient seed by seed, as far as both have seeds.
 pub(super) fn quotients(above: &[f64], below: &[f64]) -> Vec<f64> {
     above.iter().zip(below).map(|(above, below)| above / below).collect()
 }

@@ -42,7 +42,7 @@ const FLOWS_BELOW: u64 = 200_000;
 /// Flows of a run.
 pub(super) fn flows(effort: Effort) -> u64 {
     match effort {
-        Effort::Quick => 15_000,
+        Effort::Quick => 20_000,
         // Shoal §7.3.
         Effort::Full => 1_000_000,
     }

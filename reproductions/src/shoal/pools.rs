@@ -105,7 +105,7 @@ fn share_among(flows: &Collected, busy: u32) -> f64 {
     flows.flows.iter().filter(among).count() as f64 / flows.flows.len() as f64
 }
 
-/// Flows of a run: 15,000 would be over before flows of 1 MB are (our choice).
+/// Flows of a run: 20,000 would be over before flows of 1 MB are (our choice).
 fn flows(effort: Effort) -> u64 {
     datacentre::flows(effort).max(60_000)
 }
