@@ -5,12 +5,12 @@ use std::fs;
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use report::Claim;
+use report::{Claim, Verdict};
 use scenario::{Document, Format, Registry, Scenario};
 
-use crate::claims::{Beyond, Published, RowKind, Sheet, Tolerance};
+use crate::claims::{Beyond, Measured, Published, RowKind, Sheet, Tolerance};
 use crate::configuration::means;
-use crate::{Effort, Paper, papers};
+use crate::{Effort, Experiment, Paper, papers};
 
 /// The claims of a quick run of an experiment.
 pub(crate) fn claims_of(paper: &Paper, name: &str) -> Vec<Claim> {
@@ -108,6 +108,34 @@ fn a_claim_that_says_why_it_differs_says_how_well_that_is_known() {
     for paper in papers() {
         for row in rows(paper).iter().filter(|row| row.kind == RowKind::Claim) {
             assert_eq!(row.differs.is_some(), row.cause.is_some(), "{} {}", paper.name, row.id);
+        }
+    }
+}
+
+/// The ids of an experiment's rows that differ in the quick or the full run that ships.
+fn differing(paper: &Paper, experiment: &Experiment) -> BTreeSet<String> {
+    let measured = Path::new(env!("CARGO_MANIFEST_DIR")).join("measured");
+    let of = |effort: &str| {
+        let run = measured.join(effort).join(paper.name).join(experiment.name);
+        let text = fs::read(run.join("measured.json")).unwrap();
+        let stored: serde_json::Value = serde_json::from_slice(&text).unwrap();
+        let figures: BTreeMap<String, Measured> =
+            serde_json::from_value(stored["measured"].clone()).unwrap();
+        experiment.judge(&figures).unwrap()
+    };
+    let rows = ["quick", "full"].map(of).into_iter().flatten();
+    rows.filter(|row| row.verdict == Verdict::Differs).map(|row| row.claim).collect()
+}
+
+#[test]
+fn a_row_says_why_it_differs_where_it_does_and_only_there() {
+    for paper in papers() {
+        for experiment in paper.experiments {
+            let differing = differing(paper, experiment);
+            for row in experiment.sheet().published() {
+                let (says, does) = (row.differs.is_some(), differing.contains(&row.id));
+                assert_eq!(says, does, "{} {}: says why, and differs", paper.name, row.id);
+            }
         }
     }
 }
