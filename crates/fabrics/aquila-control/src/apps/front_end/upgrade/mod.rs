@@ -204,11 +204,7 @@ impl Upgrade {
                 }
             }
             // What its flash says decides what is next of it.
-            Stage::Restarting => {
-                if let News::Failed(failure) = work.is_old(now) {
-                    self.set_stage(tin, Stage::Failed(failure));
-                }
-            }
+            Stage::Restarting => work.is_old(now),
             _ => work.again(now),
         }
     }
@@ -216,7 +212,8 @@ impl Upgrade {
     fn restarts(&mut self, now: Time, tin: u16) {
         let is_cold = self.plan.is_some_and(|plan| plan.restart == Restart::Chip);
         self.set_stage(tin, Stage::Restarting);
-        self.back.insert(tin, now + if is_cold { BACK_COLD } else { BACK });
+        // Of a restart that is due whatever is heard meanwhile it is waited for no longer.
+        self.back.entry(tin).or_insert(now + if is_cold { BACK_COLD } else { BACK });
     }
 
     /// A TiN holds what it is to hold, and is ready: if it keeps its new version, it is done.

@@ -61,6 +61,8 @@ pub struct Work {
     records: u32,
     tried: Option<u32>,
     damaged: u8,
+    /// It has come back with what it ran before, and its flash has not said since how that stands.
+    is_back: bool,
     old: u8,
     surprises: u8,
 }
@@ -76,6 +78,7 @@ impl Work {
             records: 0,
             tried: None,
             damaged: 0,
+            is_back: false,
             old: 0,
             surprises: 0,
         }
@@ -168,6 +171,7 @@ impl Work {
         runs: u16,
         (chosen, staged, trial): (u16, &Staged, Trial),
     ) -> News {
+        let is_back = std::mem::take(&mut self.is_back);
         let is_its = chosen == image.header.version;
         let is_staged = staged.header == Some(image.header);
         self.step = match trial {
@@ -188,6 +192,14 @@ impl Work {
             _ if is_staged => Step::Store(staged.blocks),
             _ => Step::Stage,
         };
+        let is_well = matches!(self.step, Step::Confirm(_) | Step::Confirmed);
+        // A session before a restart that is still due says nothing of that.
+        if is_back && trial != Trial::Due && !is_well {
+            self.old += 1;
+            if self.old == TRIES {
+                return News::Failed(Failure::Old);
+            }
+        }
         if self.step != Step::Restarted {
             return News::Nothing;
         }
@@ -229,13 +241,9 @@ impl Work {
         }
     }
 
-    /// It has come back and runs what it ran before: the restart was another one, came too early, or was not the last.
-    pub fn is_old(&mut self, now: Time) -> News {
-        self.old += 1;
-        if self.old == TRIES {
-            return News::Failed(Failure::Old);
-        }
-        (self.step, self.not_before) = (Step::Look, now);
-        News::Nothing
+    /// It has a session and runs what it ran before: the restart is still due, was another one, or was not the last. Its
+    /// flash tells.
+    pub fn is_old(&mut self, now: Time) {
+        (self.step, self.not_before, self.is_back) = (Step::Look, now, true);
     }
 }
