@@ -92,7 +92,7 @@ fn losing(messages: u64) -> [Case; 5] {
     ]
 }
 
-/// The same messages under PL2 at random, paced, and further apart, as under RDS.
+/// Where RDS loses nothing, and PL2 with messages at random and paced.
 fn others(messages: u64) -> [Case; 7] {
     let random = || at_random(messages);
     // One message a host each 28.47 µs: 18 Gbps with all that Ethernet adds to its 42 packets.

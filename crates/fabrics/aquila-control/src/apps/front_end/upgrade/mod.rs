@@ -212,7 +212,7 @@ impl Upgrade {
     fn restarts(&mut self, now: Time, tin: u16) {
         let is_cold = self.plan.is_some_and(|plan| plan.restart == Restart::Chip);
         self.set_stage(tin, Stage::Restarting);
-        // Of a restart that is due whatever is heard meanwhile it is waited for no longer.
+        // A session before a restart that is due does not extend the wait for it.
         self.back.entry(tin).or_insert(now + if is_cold { BACK_COLD } else { BACK });
     }
 

@@ -61,8 +61,8 @@ pub struct Work {
     records: u32,
     tried: Option<u32>,
     damaged: u8,
-    /// It has come back with what it ran before, and its flash has not said since how that stands.
-    is_back: bool,
+    /// It has said that it runs what it ran before, and its flash has not been looked at since.
+    runs_old: bool,
     old: u8,
     surprises: u8,
 }
@@ -78,7 +78,7 @@ impl Work {
             records: 0,
             tried: None,
             damaged: 0,
-            is_back: false,
+            runs_old: false,
             old: 0,
             surprises: 0,
         }
@@ -171,7 +171,7 @@ impl Work {
         runs: u16,
         (chosen, staged, trial): (u16, &Staged, Trial),
     ) -> News {
-        let is_back = std::mem::take(&mut self.is_back);
+        let runs_old = std::mem::take(&mut self.runs_old);
         let is_its = chosen == image.header.version;
         let is_staged = staged.header == Some(image.header);
         self.step = match trial {
@@ -194,7 +194,7 @@ impl Work {
         };
         let is_well = matches!(self.step, Step::Confirm(_) | Step::Confirmed);
         // A session before a restart that is still due says nothing of that.
-        if is_back && trial != Trial::Due && !is_well {
+        if runs_old && trial != Trial::Due && !is_well {
             self.old += 1;
             if self.old == TRIES {
                 return News::Failed(Failure::Old);
@@ -244,6 +244,6 @@ impl Work {
     /// It has a session and runs what it ran before: the restart is still due, was another one, or was not the last. Its
     /// flash tells.
     pub fn is_old(&mut self, now: Time) {
-        (self.step, self.not_before, self.is_back) = (Step::Look, now, true);
+        (self.step, self.not_before, self.runs_old) = (Step::Look, now, true);
     }
 }
